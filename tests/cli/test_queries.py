@@ -517,11 +517,11 @@ def test_a_dumb_terminal_gets_lines_instead_of_a_progress_bar(
     monkeypatch.setenv("TERM", terminal)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0)
-    with progress.counting("verify") as told:
-        told(1, 2)
-    with progress.following(10, "import") as report:
-        report.reached(progress.EVERY, 5)
-    assert isinstance(report, progress.Bar) is has_a_bar
+    with progress.counting("verify") as update:
+        update(1, 2)
+    with progress.reading(10, "import") as display:
+        display.update(progress.EVERY_LINES, 5)
+    assert isinstance(display, progress.BarDisplay) is has_a_bar
     lines = capfd.readouterr().err.splitlines()
     assert (lines[0].startswith("verify: 1 of 2 rows, "), lines[-1].startswith("50000 lines, ")) == (not has_a_bar,) * 2
 
@@ -750,7 +750,7 @@ def test_the_profile_masks_its_token_unless_reveal_is_given(run: Run) -> None:
 
 
 def test_client_commands_work_without_the_server_packages(base: str, tmp_path: Path) -> None:
-    blocked = "; ".join(f"sys.modules['{name}'] = None" for name in output.SERVER)
+    blocked = "; ".join(f"sys.modules['{name}'] = None" for name in output.SERVER_PACKAGES)
     script = f"import sys; {blocked}; from laudo.cli import main; main()"
     environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
     for words in (["--help"], ["relatorios", "--count"], ["export", "pessoas", "-o", "a.csv"], ["config"]):

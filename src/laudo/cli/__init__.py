@@ -37,16 +37,16 @@ class Entry(click.Group):
             if COMPLETION in os.environ:
                 import_module("laudo.cli.completion")
             code = super().main(*args, **(extra | {"prog_name": "laudo", "standalone_mode": False}))
-            output.leave(code)
+            output.exit_with(code)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - the same
         """Parse the command line; `--help` is printed here."""
-        with output.told_whole():
+        with output.flushed():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the same
         """Run the command."""
-        with output.told_whole():
+        with output.flushed():
             return super().invoke(ctx)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import output, usage
-from laudo.cli.options import as_json, by_id, opened, with_settings
+from laudo.cli.options import as_json, id_option, opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
@@ -49,7 +49,7 @@ def account() -> None:
 
 @account.command("create")
 @click.argument("name")
-@by_id("organization", "id_organizacao", "Id of the organization that the account belongs to.")
+@id_option("organization", "id_organizacao", "Id of the organization that the account belongs to.")
 @_webhook
 @as_json
 @with_settings("store")
@@ -72,7 +72,7 @@ def user() -> None:
 
 
 @user.command("create")
-@by_id("account", "id_conta", "Id of the account that the user belongs to.")
+@id_option("account", "id_conta", "Id of the account that the user belongs to.")
 @click.option("--email", required=True, help="Shown by /usuario.")
 @click.option("--name", required=True, help="Shown by /usuario.")
 @as_json
@@ -86,8 +86,8 @@ def create_user(settings: Settings, *, id_conta: int, email: str, name: str, jso
     output.answer(asdict(made), f"user {made.id_usuario} of account {made.id_conta}", as_json=json_)
 
 
-def _complete(group: click.Group, every: str) -> None:
-    """Add `list`, `disable` and `enable`, the same at each level; `every` names the function that lists."""
+def _add_commands(group: click.Group, lister: str) -> None:
+    """Add `list`, `disable` and `enable`, the same at each level; `lister` names the function that lists."""
     noun = str(group.name)
 
     @group.command("list", help=f"List all {noun}s.")
@@ -97,22 +97,22 @@ def _complete(group: click.Group, every: str) -> None:
         from laudo.server import accounts
 
         with opened(settings) as database, database.snapshot() as connection:
-            output.listing([asdict(one) for one in getattr(accounts, every)(connection)], as_json=json_)
+            output.listing([asdict(one) for one in getattr(accounts, lister)(connection)], as_json=json_)
 
     @group.command("disable", help=f"Refuse all tokens of this {noun}, from the next request on.")
     @click.argument("number", metavar="ID", type=Id(noun))
     @with_settings("store")
     def disable(settings: Settings, *, number: int) -> None:
-        _switch(settings, noun, number, enabled=False)
+        _set_enabled(settings, noun, number, enabled=False)
 
     @group.command("enable", help=f"Let the tokens of this {noun} work again.")
     @click.argument("number", metavar="ID", type=Id(noun))
     @with_settings("store")
     def enable(settings: Settings, *, number: int) -> None:
-        _switch(settings, noun, number, enabled=True)
+        _set_enabled(settings, noun, number, enabled=True)
 
 
-def _switch(settings: Settings, noun: str, number: int, *, enabled: bool) -> None:
+def _set_enabled(settings: Settings, noun: str, number: int, *, enabled: bool) -> None:
     from laudo.server import accounts
 
     level: Level = accounts.Level[noun.upper()]
@@ -122,5 +122,5 @@ def _switch(settings: Settings, noun: str, number: int, *, enabled: bool) -> Non
     output.summary(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
 
 
-for _group, _every in ((organization, "organizacoes"), (account, "contas"), (user, "usuarios")):
-    _complete(_group, _every)
+for _group, _lister in ((organization, "organizacoes"), (account, "contas"), (user, "usuarios")):
+    _add_commands(_group, _lister)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import click
 
 from laudo.cli import output, progress, stdin, usage
-from laudo.cli.options import of_account, opened, with_settings, with_vacuum
+from laudo.cli.options import opened, with_account, with_settings, with_vacuum
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ stderr gives its number, never its text.
 
 @click.command("delete", cls=usage.Command, epilog=EPILOG)
 @click.argument("numeros", metavar="NUMERO...", nargs=-1, required=True)
-@of_account
+@with_account
 @with_vacuum
 @with_settings("store")
 def delete_reports(settings: Settings, *, numeros: tuple[str, ...], id_conta: int, vacuum: bool) -> int:
@@ -94,23 +94,23 @@ def delete_named(
     done = Done()
     place = "line" if arguments == ("-",) else "argument"
     source = Source(cast("BufferedReader", stdin.opened().buffer) if arguments == ("-",) else _stream(arguments))
-    with _resumable(done), progress.following(source.size, "deleting") as report:
-        unsettled = False
-        for batch in _batches(named(source.lines(), kind)):
-            given = [each for _, each in batch if isinstance(each, str)]
-            if given:
-                delete(given, done)
-                unsettled = True
+    with _resumable(done), progress.reading(source.size, "deleting") as display:
+        must_settle = False
+        for batch in _batches(parse_lines(source.lines(), kind)):
+            valid = [value for _, value in batch if isinstance(value, str)]
+            if valid:
+                delete(valid, done)
+                must_settle = True
             done.lines += len(batch)
-            done.rejected += len(batch) - len(given)
-            for number, each in batch:
-                if not isinstance(each, str):
-                    report.say(f"{place} {number}: {each.reason}")
-            report.reached(done.lines, source.consumed)
-            if unsettled and len(batch) < BATCH:  # Else more follows; settling each would take a fifth of the time.
+            done.rejected += len(batch) - len(valid)
+            for number, value in batch:
+                if not isinstance(value, str):
+                    display.say(f"{place} {number}: {value.reason}")
+            display.update(done.lines, source.consumed)
+            if must_settle and len(batch) < BATCH:  # Else more follows; settling each would take a fifth of the time.
                 database.settle()
-                unsettled = False
-    return _end(done, place, kind.name)
+                must_settle = False
+    return _summarize(done, place, kind.name)
 
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
@@ -124,28 +124,28 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
     return output.resumable(kept)
 
 
-def _batches(found: "Iterator[Found | None]") -> "Iterator[list[Found]]":
+def _batches(lines: "Iterator[Found | None]") -> "Iterator[list[Found]]":
     """Group what is found into batches of BATCH; a None ends a batch early, since no more comes for a while."""
     batch: list[Found] = []
-    for each in found:
-        if each:
-            batch.append(each)
-        if len(batch) == BATCH or not each:
+    for line in lines:
+        if line:
+            batch.append(line)
+        if len(batch) == BATCH or not line:
             yield batch
             batch = []
     if batch:
         yield batch
 
 
-def named(lines: "Iterator[tuple[int, Line] | None]", kind: Kind) -> "Iterator[Found | None]":
+def parse_lines(lines: "Iterator[tuple[int, Line] | None]", kind: Kind) -> "Iterator[Found | None]":
     """Give each line's number with what the line names, or why it names nothing; blank lines are skipped."""
     from laudo.server.ingest.lines import Unread
 
-    for each in lines:
-        if each is None:
+    for item in lines:
+        if item is None:
             yield None
             continue
-        number, line = each
+        number, line = item
         if not isinstance(line, bytes):
             yield number, line
         elif text := line.removeprefix(BOM_UTF8).strip().decode("utf-8", "replace"):
@@ -159,7 +159,7 @@ def _stream(numeros: Sequence[str]) -> BytesIO:
     return BytesIO(b"\n".join(os.fsencode(numero).replace(b"\n", b" ") for numero in numeros))
 
 
-def _end(done: Done, place: str, name: str) -> int:
+def _summarize(done: Done, place: str, name: str) -> int:
     if not done.lines:
         raise output.Failure(f"there is no {place} with a {name}")
     output.summary(str(done))

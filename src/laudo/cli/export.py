@@ -27,7 +27,7 @@ def export() -> None:
     """
 
 
-def exporting(resource: Resource) -> click.Command:
+def export_command(resource: Resource) -> click.Command:
     """Make the command that exports a list."""
 
     @click.option(
@@ -41,12 +41,12 @@ def exporting(resource: Resource) -> click.Command:
     @click.option("--workers", type=Whole(1, 32), default=1, help="Pages to request at a time.  [default: 1]")
     @filters.filters(resource)
     def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
-        asked = filters.given(resource, options)
+        parameters = filters.pop_given(resource, options)
         access = login.access()
         with access.client() as client:
-            part = Part(file, resource, access=access, question=asked)
-            with part.kept():
-                _fetch(client, resource, part, workers=workers, asked=asked)
+            part = Part(file, resource, access=access, question=parameters)
+            with part.opened():
+                _fetch(client, resource, part, workers=workers, parameters=parameters)
                 part.finish()
         output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}")
 
@@ -54,15 +54,15 @@ def exporting(resource: Resource) -> click.Command:
     return export.command(resource.name, epilog=EPILOG)(run)
 
 
-def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, asked: dict[str, Any]) -> None:
+def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, parameters: dict[str, Any]) -> None:
     if part.done:
         return
     in_batches = getattr(client, f"{resource.name}_in_batches")
-    with progress.counting(resource.name, "items", begun=part.items) as report:
-        for batch in in_batches(workers=workers, start=part.place, **asked):
+    with progress.counting(resource.name, "items", done_before=part.items) as update:
+        for batch in in_batches(workers=workers, start=part.place, **parameters):
             part.write(batch)
-            report(part.items, batch.total)
+            update(part.items, batch.total)
 
 
-relatorios: Final = exporting(RELATORIOS)
-pessoas: Final = exporting(PESSOAS)
+relatorios: Final = export_command(RELATORIOS)
+pessoas: Final = export_command(PESSOAS)

@@ -17,7 +17,7 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         orders = tuple(f"{sign}{field.name}" for field in resource.fields for sign in ("", "-"))
         text = "Field to sort by; put - before it for descending order."
-        command = click.option("--sort", "sort", metavar="FIELD", shell_complete=_begun(orders), help=text)(command)
+        command = click.option("--sort", "sort", metavar="FIELD", shell_complete=_completer(orders), help=text)(command)
         for filter_ in reversed(resource.filters):
             command = _option(filter_)(command)
         return command
@@ -25,23 +25,25 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     return decorate
 
 
-def given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
+def pop_given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of `filters` from `options` and give those that are set; raises ParameterError."""
     from laudo.client import questions
 
     names = [filter_.name for filter_ in resource.filters]
-    asked = {name: value for name in ("sort", *names) if (value := options.pop(name)) is not None}
-    getattr(questions, resource.name)({name: asked[name] for name in asked if name != "sort"}, sort=asked.get("sort"))
-    return asked
+    parameters = {name: value for name in ("sort", *names) if (value := options.pop(name)) is not None}
+    getattr(questions, resource.name)(
+        {name: parameters[name] for name in parameters if name != "sort"}, sort=parameters.get("sort")
+    )
+    return parameters
 
 
 def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
     shown = "|".join(filter_.kind.choices) or filter_.kind.example
-    complete = _begun(filter_.kind.choices)
+    complete = _completer(filter_.kind.choices)
     return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.description)
 
 
-def _begun(choices: tuple[str, ...]) -> Complete:
-    """Complete a value from these choices, ignoring case; what is accepted is left to the client."""
-    return lambda _context, _parameter, begun: [each for each in choices if each.upper().startswith(begun.upper())]
+def _completer(choices: tuple[str, ...]) -> Complete:
+    """Make a function that completes a value from these choices, ignoring case; the client decides what is accepted."""
+    return lambda _context, _parameter, text: [choice for choice in choices if choice.upper().startswith(text.upper())]

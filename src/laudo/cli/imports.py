@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import click
 
 from laudo.cli import output, progress, stdin, usage
-from laudo.cli.options import of_account, opened, with_settings
+from laudo.cli.options import opened, with_account, with_settings
 from laudo.cli.ranges import Word
 from laudo.server.config import Settings
 
@@ -42,7 +42,7 @@ never its content, go to --errors or stderr.
 
 @click.command("import", cls=usage.Command, epilog=EPILOG)
 @click.argument("file", type=stdin.File())
-@of_account
+@with_account
 @click.option(
     "--format",
     "file_format",
@@ -78,19 +78,19 @@ def import_reports(
     found = records.read(source, file_format=file_format, accept_invalid_documents=accept_invalid_documents)
     done = Done(Counts())
     with (
-        _uncollected(),
-        _read(batches(found, source), elsewhere=source.is_long and not dry_run) as read,
+        _gc_disabled(),
+        _read(batches(found, source), in_background=source.is_long and not dry_run) as read,
         opened(settings, write=not dry_run) as database,
     ):
         ingest = Ingest(database, id_conta)
         with (
             _resumable(done),
             _rejections(errors) as rejections,
-            progress.following(source.size, "importing") as report,
+            progress.reading(source.size, "importing") as display,
         ):
-            _import(read, done, None if dry_run else ingest, report=report, rejections=rejections)
+            _import(read, done, None if dry_run else ingest, display=display, rejections=rejections)
             ingest.forget()
-    return _end(done, dry_run=dry_run)
+    return _summarize(done, dry_run=dry_run)
 
 
 @dataclass(slots=True)
@@ -106,9 +106,9 @@ class Done:
         return f"{self.counts}, {self.rejected} rejected"
 
 
-def _read(batches: "Iterator[Batch]", *, elsewhere: bool) -> "AbstractContextManager[Iterator[Batch]]":
+def _read(batches: "Iterator[Batch]", *, in_background: bool) -> "AbstractContextManager[Iterator[Batch]]":
     """Read a long file in a separate process while this one writes; forked before this one opens anything else."""
-    if not elsewhere:
+    if not in_background:
         return nullcontext(batches)
     from laudo.server.ingest import ahead
 
@@ -120,7 +120,7 @@ def _import(
     done: Done,
     ingest: "Ingest | None",
     *,
-    report: progress.Report,
+    display: progress.Display,
     rejections: TextIO | None,
 ) -> None:
     """Count what is read, and write it if there is an `ingest`."""
@@ -130,24 +130,24 @@ def _import(
         done.lines += batch.lines
         done.valid += len(batch.reports)
         done.rejected += len(batch.rejected)
-        for each in batch.rejected:
-            _reject(each, report, rejections)
+        for item in batch.rejected:
+            _reject(item, display, rejections)
         if rejections:
             rejections.flush()
-        report.reached(done.lines, batch.consumed)
+        display.update(done.lines, batch.consumed)
         del batch  # else it would stay in memory until the next one is read
 
 
-def _reject(item: "Rejected", report: progress.Report, rejections: TextIO | None) -> None:
+def _reject(item: "Rejected", display: progress.Display, rejections: TextIO | None) -> None:
     text = f"line {item.line_number}: {item.reason}"
     if rejections:
         rejections.write(text + "\n")
     if item.final or not rejections:
-        report.say(text)
+        display.say(text)
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _gc_disabled() -> Iterator[None]:
     """Turn garbage collection off: parsed lines make no cycles, and it takes a tenth of an import's time."""
     gc.disable()
     try:
@@ -166,11 +166,11 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
         raise output.Failure("--errors: - is not a file; hint: without --errors, rejected lines go to stderr")
     if path.is_file() and _holds_something_else(path):
         raise output.Failure(f"--errors: {path} holds something other than rejected lines; hint: name another file")
-    with TextIOWrapper(BufferedWriter(_Named(path, "w")), encoding="utf-8") as stream:
+    with TextIOWrapper(BufferedWriter(_NamedInErrors(path, "w")), encoding="utf-8") as stream:
         yield stream
 
 
-class _Named(FileIO):
+class _NamedInErrors(FileIO):
     """A file that names itself in the error if it cannot be written: the store may be on another disk."""
 
     def write(self, buffer: "ReadableBuffer", /) -> int:
@@ -183,7 +183,7 @@ class _Named(FileIO):
 
 def _holds_something_else(path: Path) -> bool:
     with path.open("rb") as file:
-        return any(not _OURS(line) for line in iter(lambda: file.readline(_LONGEST_REJECTION), b""))
+        return any(not _REJECTION_LINE(line) for line in iter(lambda: file.readline(_LONGEST_REJECTION), b""))
 
 
 def _resumable(done: Done) -> AbstractContextManager[None]:
@@ -196,7 +196,7 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
     return output.resumable(kept)
 
 
-def _end(done: Done, *, dry_run: bool) -> int:
+def _summarize(done: Done, *, dry_run: bool) -> int:
     if not done.lines:
         raise output.Failure("the file has no lines, or only a header")
     output.summary(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
@@ -205,7 +205,7 @@ def _end(done: Done, *, dry_run: bool) -> int:
     return output.IN_PART if done.rejected else 0
 
 
-_OURS: Final = re.compile(rb"line \d+: .*\n|l(i(n(e( (\d+(:.*)?)?)?)?)?)?").fullmatch
+_REJECTION_LINE: Final = re.compile(rb"line \d+: .*\n|l(i(n(e( (\d+(:.*)?)?)?)?)?)?").fullmatch
 """Matches a line of the file for rejections, or the part of one that a killed import has left."""
 _LONGEST_REJECTION: Final = 65_536
 """Bytes, more than any rejection has, so that a long line of some other file does not fill the memory."""

@@ -21,8 +21,9 @@ URL: Final = "LAUDO_URL"
 TOKEN: Final = "LAUDO_TOKEN"  # noqa: S105 - the name of a variable
 _LONGEST_LINE: Final = 4096
 """Characters, more than the client accepts in a token."""
-_UNASKED: Final = "laudo login --url URL --with-token"
-_KEPT: Final = ("the base URL that `laudo login` saved", "the token that `laudo login` saved")
+_SCRIPTED: Final = "laudo login --url URL --with-token"
+"""How to log in where nobody can be prompted."""
+_SAVED_NAMES: Final = ("the base URL that `laudo login` saved", "the token that `laudo login` saved")
 _HINT: Final = f"hint: run `laudo login`, or set {URL} and {TOKEN}"
 
 
@@ -38,8 +39,8 @@ class Access:
 
         return Laudo(self.base_url, self.token)
 
-    def named(self) -> dict[str, str]:
-        """Give what tells this access from others: the base URL, and a hash of the token."""
+    def identity(self) -> dict[str, str]:
+        """Give what identifies this access: the base URL, and a hash of the token."""
         return {"base_url": self.base_url, "token": hashlib.sha256(self.token.encode("utf-8", "replace")).hexdigest()}
 
 
@@ -53,9 +54,9 @@ def login(*, url: str | None, with_token: bool) -> None:
 
     They go to a file that only you can read.
     """
-    given = stdin.opened()
-    base_url = stdin.asked("Base URL", hint=_UNASKED) if url is None else url
-    token = given.readline(_LONGEST_LINE).strip() if with_token else stdin.asked("Token", hidden=True, hint=_UNASKED)
+    stream = stdin.opened()
+    base_url = stdin.prompt("Base URL", hint=_SCRIPTED) if url is None else url
+    token = stream.readline(_LONGEST_LINE).strip() if with_token else stdin.prompt("Token", hidden=True, hint=_SCRIPTED)
     if not token:
         raise output.Failure("there is no token on the first line of standard input")
     access = _checked(Access(base_url.rstrip("/"), token), names=("the base URL", "the token"))
@@ -63,7 +64,7 @@ def login(*, url: str | None, with_token: bool) -> None:
         organization = client.usuario().nome_organizacao
     _write(access)
     output.summary(f"logged in to {access.base_url}, organization {' '.join(organization.split())}")
-    if _is_overheard(access.base_url):
+    if _is_unencrypted(access.base_url):
         output.note("the token is sent unencrypted, and whoever intercepts it can use it; hint: use https://")
     for name in (URL, TOKEN):
         if os.environ.get(name):
@@ -88,23 +89,23 @@ def logout() -> None:
 
 
 def access(base_url: str | None = None) -> Access:
-    """Give the service and token of the environment, else the kept ones; raises Failure if there are none.
+    """Give the service and token of the environment, else the saved ones; raises Failure if there are none.
 
-    `base_url`, if given, wins over both. What is kept is read only if it is needed, and a kept token is sent only to
-    the service that it was kept for.
+    `base_url`, if given, wins over both. What is saved is read only if it is needed, and a saved token is sent only to
+    the service that it was saved for.
     """
-    wanted, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
-    names = ("--from" if base_url is not None else URL if wanted else _KEPT[0], TOKEN if token else _KEPT[1])
+    url, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
+    names = ("--from" if base_url is not None else URL if url else _SAVED_NAMES[0], TOKEN if token else _SAVED_NAMES[1])
     if base_url is not None and not base_url.strip("/"):
         raise output.Failure("--from is empty; hint: give the base URL of a service")
-    kept = None if wanted and token else _read()
-    wanted = (wanted or (kept.base_url if kept else "")).rstrip("/")
-    if not wanted:
+    saved = None if url and token else _read()
+    url = (url or (saved.base_url if saved else "")).rstrip("/")
+    if not url:
         raise output.Failure(f"there is no service to ask; {_HINT}")
-    token = token or (kept.token if kept and kept.base_url == wanted else "")
+    token = token or (saved.token if saved and saved.base_url == url else "")
     if not token:
-        raise output.Failure(f"there is no token for {wanted}; {_HINT}")
-    return _checked(Access(wanted, token), names=names)
+        raise output.Failure(f"there is no token for {url}; {_HINT}")
+    return _checked(Access(url, token), names=names)
 
 
 def _checked(access: Access, *, names: tuple[str, str]) -> Access:
@@ -115,19 +116,19 @@ def _checked(access: Access, *, names: tuple[str, str]) -> Access:
     return access
 
 
-def _is_overheard(base_url: str) -> bool:
+def _is_unencrypted(base_url: str) -> bool:
     """Tell whether what is sent there leaves this machine unencrypted."""
     address = urlsplit(base_url)
     host = address.hostname or ""
     try:
-        stays = ip_address(host).is_loopback
+        is_local = ip_address(host).is_loopback
     except ValueError:
-        stays = host == "localhost" or host.endswith(".localhost")
-    return address.scheme == "http" and not stays
+        is_local = host == "localhost" or host.endswith(".localhost")
+    return address.scheme == "http" and not is_local
 
 
 def file() -> Path:
-    """Give the path of what is kept; raises Failure if there is no home folder."""
+    """Give the path of what is saved; raises Failure if there is no home folder."""
     try:
         folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     except RuntimeError:
@@ -140,8 +141,8 @@ def _read() -> Access | None:
         with file().open(encoding="utf-8") as stream:
             if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
                 raise output.Failure(f"other users can read {file()}; hint: chmod 600 {file()}")
-            kept = json.load(stream)
-            base_url, token = kept["base_url"], kept["token"]
+            saved = json.load(stream)
+            base_url, token = saved["base_url"], saved["token"]
             if isinstance(base_url, str) and isinstance(token, str):
                 return Access(base_url, token)
     except FileNotFoundError:
@@ -154,4 +155,4 @@ def _read() -> Access | None:
 def _write(access: Access) -> None:
     path = file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    output.write_whole(path, json.dumps({"base_url": access.base_url, "token": access.token}))
+    output.write_atomically(path, json.dumps({"base_url": access.base_url, "token": access.token}))

@@ -35,7 +35,7 @@ def with_settings(*names: str, **defaults: object) -> Callable[[Command], Comman
         @wraps(command)
         def run(*, config_file: Path | None, **options: object) -> int | None:
             given = {name: options.pop(name) for name in names}
-            settings = config.load(_over(defaults, given), os.environ, config_file)
+            settings = config.load(_merged(defaults, given), os.environ, config_file)
             return command(settings, **options)
 
         return flags(*names, **defaults)(run)
@@ -50,8 +50,8 @@ def flags(*names: str, **defaults: object) -> Callable[[Command], Command]:
         command = _CONFIG(command)
         for setting in reversed(SETTINGS):
             if setting.name in names:
-                own = setting.defaulting(defaults[setting.name]) if setting.name in defaults else setting
-                command = _flag(own)(command)
+                adjusted = setting.defaulting(defaults[setting.name]) if setting.name in defaults else setting
+                command = _flag(adjusted)(command)
         return command
 
     return decorate
@@ -101,26 +101,26 @@ def key(settings: Settings, *, create: bool) -> bytes:
     return keys.load(settings.key_file)
 
 
-def by_id(noun: str, name: str, about: str, *, required: bool = True) -> Callable[[Command], Command]:
+def id_option(noun: str, name: str, about: str, *, required: bool = True) -> Callable[[Command], Command]:
     """Make an option that takes the id of an organization, an account or a user."""
     return click.option(f"--{noun}", name, metavar="ID", type=Id(noun), required=required, help=about)
 
 
-def of_account(command: Command) -> Command:
+def with_account(command: Command) -> Command:
     """Add --account, whose reports the command writes or deletes."""
-    return by_id("account", "id_conta", "Id of the account that the reports belong to.")(command)
+    return id_option("account", "id_conta", "Id of the account that the reports belong to.")(command)
 
 
-def of_organization(command: Command) -> Command:
+def with_organization(command: Command) -> Command:
     """Add --organization, whose reports, in all accounts, the command finds or deletes."""
-    whose = "Id of the organization that the reports belong to, in any account."
-    return by_id("organization", "id_organizacao", whose)(command)
+    text = "Id of the organization that the reports belong to, in any account."
+    return id_option("organization", "id_organizacao", text)(command)
 
 
 def with_vacuum(command: Command) -> Command:
     """Add --vacuum, which the command passes to `opened`."""
-    then = "Then rewrite SQLite's file: nothing deleted remains in it, and it is as small as possible."
-    return click.option("--vacuum", is_flag=True, help=then)(command)
+    text = "Then rewrite SQLite's file: nothing deleted remains in it, and it is as small as possible."
+    return click.option("--vacuum", is_flag=True, help=text)(command)
 
 
 def as_json(command: Command) -> Command:
@@ -142,12 +142,12 @@ def _flag(setting: Setting) -> Callable[[Command], Command]:
     if setting.is_switch:
         names = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
         return click.option(names, setting.name, cls=usage.Setting, default=None, help=f"{text}.  [default: {shown}]")
-    kind = "N" if isinstance(setting.default, int) else "TEXT"
-    shape = click.Path(readable=False) if setting.parse is FILE.parse else None  # Shells complete paths.
+    metavar = "N" if isinstance(setting.default, int) else "TEXT"
+    type_ = click.Path(readable=False) if setting.parse is FILE.parse else None  # Shells complete paths.
     return click.option(
-        setting.flag, setting.name, cls=usage.Setting, metavar=kind, type=shape, help=f"{text}.  [default: {shown}]"
+        setting.flag, setting.name, cls=usage.Setting, metavar=metavar, type=type_, help=f"{text}.  [default: {shown}]"
     )
 
 
-def _over(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+def _merged(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     return dict(defaults) | {name: value for name, value in given.items() if value is not None}

@@ -19,7 +19,7 @@ INTERRUPTED: Final = 130
 _STDOUT: Final = 1
 _STDERR: Final = 2
 
-SERVER: Final = ("apsw", "falcon", "granian", "prometheus_client")
+SERVER_PACKAGES: Final = ("apsw", "falcon", "granian", "prometheus_client")
 """Packages that the service imports, whatever its store."""
 
 _EXPECTED: Final = (
@@ -40,7 +40,7 @@ _NO_THREAD: Final = "cannot start a thread; hint: raise the limits on processes 
 Item = Mapping[str, str | int | bool | None]
 
 
-class Unheard(Exception):  # noqa: N818 - what happened, in one word
+class NoReader(Exception):  # noqa: N818 - what happened, in two words
     """Nobody reads what is printed any more, as in `laudo … | head`, so nobody needs to be told."""
 
 
@@ -57,39 +57,39 @@ def failures_in_one_line() -> Iterator[None]:
         error.show()
         sys.exit(NOTHING_DONE)
     except click.ClickException as error:
-        fail(usage.said(error))
+        fail(usage.describe(error))
     except (click.Abort, KeyboardInterrupt):
-        _end_at_once_if_asked_again()
+        _end_on_second_interrupt()
         fail("interrupted", code=INTERRUPTED)
-    except Unheard:
-        leave(NOTHING_DONE)
+    except NoReader:
+        exit_with(NOTHING_DONE)
     except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
         fail(reason(error), code=IN_PART if _is_doubtful(error) else NOTHING_DONE)
 
 
 @contextmanager
-def told_whole() -> Iterator[None]:
-    """Flush what is printed; raises Unheard if nobody reads it any more.
+def flushed() -> Iterator[None]:
+    """Flush what the block prints; raises NoReader if nobody reads it any more.
 
     click would handle the broken pipe itself, and exit with 1.
     """
     if sys.stdout is None:
-        sys.stdout = _in_place_of(_STDOUT, os.O_RDONLY)  # Writing is refused.
+        sys.stdout = _replace_closed(_STDOUT, os.O_RDONLY)  # Writing is refused.
     if sys.stderr is None:
-        sys.stderr = _in_place_of(_STDERR, os.O_WRONLY)
+        sys.stderr = _replace_closed(_STDERR, os.O_WRONLY)
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError as error:
-        raise Unheard from error
+        raise NoReader from error
 
 
-def _in_place_of(closed: int, flags: int) -> TextIO:
-    """Open the null device in place of a closed stream, whose number a file opened later would get otherwise."""
-    return os.fdopen(os.dup2(os.open(os.devnull, flags), closed), "w")
+def _replace_closed(number: int, flags: int) -> TextIO:
+    """Open the null device in place of a closed stream; otherwise a file opened later would get its number."""
+    return os.fdopen(os.dup2(os.open(os.devnull, flags), number), "w")
 
 
-def leave(code: int | None) -> NoReturn:
+def exit_with(code: int | None) -> NoReturn:
     """Exit with this code; Python would exit with another one if output is left that cannot be printed."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -102,7 +102,7 @@ def leave(code: int | None) -> NoReturn:
 def fail(text: str, *, code: int = NOTHING_DONE) -> NoReturn:
     """Print the text as one line on stderr, and exit."""
     note(" ".join(text.split()), label="error: ")
-    leave(code)
+    exit_with(code)
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def resumable(so_far: Callable[[], str], code: Callable[[], int] = lambda: IN_PA
         with _interruptible():
             yield
     except KeyboardInterrupt as error:
-        _interrupted(error, so_far())
+        _exit_interrupted(error, so_far())
     except Exception as error:
         if kept := so_far():
             fail(f"{reason(error)}; kept: {kept}", code=IN_PART if _is_doubtful(error) else code())
@@ -129,27 +129,27 @@ def _interruptible() -> Iterator[None]:
     def interrupt(number: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt(number)
 
-    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
-    for number in heeded:
+    caught = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in caught:
         signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number in heeded:
+        for number in caught:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _interrupted(by: KeyboardInterrupt, so_far: str) -> NoReturn:
+def _exit_interrupted(interrupt: KeyboardInterrupt, so_far: str) -> NoReturn:
     """Say what is kept and exit; if it was not Ctrl-C, end by the same signal, so that the parent process sees it."""
-    _end_at_once_if_asked_again()
+    _end_on_second_interrupt()
     note(f"interrupted; kept: {' '.join(so_far.split()) or 'nothing'}", label="error: ")
-    for number in by.args:
+    for number in interrupt.args:
         os.kill(os.getpid(), number)
-    leave(INTERRUPTED)
+    exit_with(INTERRUPTED)
 
 
-def _end_at_once_if_asked_again() -> None:
-    """Let a second Ctrl-C end the program at once: raised during the exit, Python would print a traceback of it."""
+def _end_on_second_interrupt() -> None:
+    """Let a second Ctrl-C end the program at once: during the exit, Python would print a traceback of it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -166,7 +166,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -195,17 +195,17 @@ def listing(items: Sequence[Item], *, as_json: bool) -> None:
 
 def answer(item: Item, text: str, *, as_json: bool) -> None:
     """Print what was made, as JSON or as a sentence; exits with IN_PART if it cannot be printed."""
-    if refused := refusal(terminal.as_json(item) if as_json else text):
-        fail(_done(text, refused), code=IN_PART)
+    if problem := try_print(terminal.as_json(item) if as_json else text):
+        fail(_unprinted(text, problem), code=IN_PART)
 
 
 def summary(text: str) -> None:
     """Print what was done; if that is impossible, stderr says so, and the exit code stays the same."""
-    if refused := refusal(terminal.plain(text)):
-        note(_done(text, refused), label="error: ")
+    if problem := try_print(terminal.plain(text)):
+        note(_unprinted(text, problem), label="error: ")
 
 
-def refusal(text: str) -> str | None:
+def try_print(text: str) -> str | None:
     """Print a text; gives the reason if it cannot be printed, so that the command can still go on."""
     try:
         click.echo(text)
@@ -217,8 +217,8 @@ def refusal(text: str) -> str | None:
     return None
 
 
-def _done(text: str, refused: str) -> str:
-    return f"{' '.join(text.split())}: done, but this could not be printed: {refused}"
+def _unprinted(text: str, problem: str) -> str:
+    return f"{' '.join(text.split())}: done, but this could not be printed: {problem}"
 
 
 def _discard(stream: TextIO | None) -> None:
@@ -241,10 +241,10 @@ def _cell(value: str | int | bool | None) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Give the one line that tells a user of an error."""
-    if isinstance(error, Failure) or any(_is(error, *each) for each in _EXPECTED):
+    """Describe an error to the user in one line."""
+    if isinstance(error, Failure) or any(_is_instance(error, *names) for names in _EXPECTED):
         return str(error)
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in SERVER:
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in SERVER_PACKAGES:
         return without_server(error.name or "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
@@ -257,14 +257,14 @@ def reason(error: Exception) -> str:
 
 def _is_doubtful(error: Exception) -> bool:
     """Tell whether the work may be done in spite of the error."""
-    return _is(error, "laudo.server.database", "Doubtful")
+    return _is_instance(error, "laudo.server.database", "Doubtful")
 
 
 def without_server(name: str) -> str:
     return f"this command needs the service, and {name} is not installed; hint: pip install '.[server]' in a clone"
 
 
-def _is(error: Exception, module: str, name: str) -> bool:
+def _is_instance(error: Exception, module: str, name: str) -> bool:
     """Tell whether an error is of a class; if the class's module is not loaded, it is not."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(error, getattr(loaded, name))

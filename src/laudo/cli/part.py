@@ -38,16 +38,16 @@ class Part:
         self._journal = file.with_name(f"{file.name}.part.json")
         self._names = [field.name for field in resource.fields]
         self._encode = FORMATS[self._format]
-        self._question = {"list": resource.name, **access.named(), **question}
+        self._question = {"list": resource.name, **access.identity(), **question}
         self.items = 0
         self.place: Place | None = None
         self.done = False
         self._bytes = 0
 
     def write(self, batch: "Batch[Any]") -> None:
-        """Append the items of a batch, and note where to continue."""
+        """Append the items of a batch, and save where to continue."""
         self._append(self._encode([item.to_wire() for item in batch.itens], self._names))
-        self._note(self.items + len(batch.itens), batch.place, done=batch.place is None)
+        self._write_journal(self.items + len(batch.itens), batch.place, done=batch.place is None)
 
     def finish(self) -> None:
         """Give the complete file its final name; for Parquet, convert it first."""
@@ -60,7 +60,7 @@ class Part:
         self._journal.unlink(missing_ok=True)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         """Continue what is there; on a failure, say what is kept and how to get the rest.
 
         Raises Failure if what is there is not a file, another process writes it, or it is of another question or token.
@@ -68,19 +68,21 @@ class Part:
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
                 raise output.Failure(f"{path} is not a file; hint: remove it")
-        with _held(self._part) as self._stream:
+        with _open_locked(self._part) as self._stream:
             self._resume()
             self._part.chmod(0o600)
             hint = f"run the same command again to resume, or remove {self._part} to start over"
-            kept = output.resumable(lambda: f"{output.counted(self.items, 'item')}; hint: {hint}" if self.items else "")
-            with kept, self._worth_it():
+            resumable = output.resumable(
+                lambda: f"{output.counted(self.items, 'item')}; hint: {hint}" if self.items else ""
+            )
+            with resumable, self._removed_if_empty():
                 if not self.items:
                     self._begin()
                 yield
 
     @contextmanager
-    def _worth_it(self) -> Iterator[None]:
-        """If no item came, remove the files: the noted question may hold a CPF, and the next one may be another."""
+    def _removed_if_empty(self) -> Iterator[None]:
+        """Remove the files if the block fails without an item: the question may hold a CPF, the next may be another."""
         try:
             yield
         except BaseException:
@@ -90,23 +92,23 @@ class Part:
             raise
 
     def _resume(self) -> None:
-        """Continue from what is noted, unless no items are noted or the file is shorter than that."""
-        known, size = self._known(), os.fstat(self._stream.fileno()).st_size
-        if known is None and size:
+        """Continue where the journal says, unless it counts no items or the file is shorter than it says."""
+        journal, size = self._read_journal(), os.fstat(self._stream.fileno()).st_size
+        if journal is None and size:
             raise output.Failure(f"{self._part} is not a file of `laudo export`; hint: remove it, or name another file")
-        if known is None or not known.items or size < known.bytes:
+        if journal is None or not journal.items or size < journal.bytes:
             return
-        if known.question != self._question:
+        if journal.question != self._question:
             hint = f"remove {self._part} to start over"
             text = f"{self._journal} is of an export with other filters or another token; hint: {hint}"
             raise output.Failure(text)
-        self._bytes, self.items, self.done, self.place = known.bytes, known.items, known.done, known.place
+        self._bytes, self.items, self.done, self.place = journal.bytes, journal.items, journal.done, journal.place
         self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
-        """Begin with nothing but the heading; the note comes first, so that no file is ever without one."""
+        """Begin with only the heading; the journal is written first, so that no file is ever without one."""
         self._stream.truncate(0)
-        self._note(0, None, done=False)
+        self._write_journal(0, None, done=False)
         self._append(_heading(self._names) if self._format == ".csv" else b"")
 
     def _append(self, content: bytes) -> None:
@@ -115,24 +117,24 @@ class Part:
             left = left[self._stream.write(left) :]
         self._bytes += len(content)
 
-    def _note(self, items: int, place: "Place | None", *, done: bool) -> None:
-        """Note how far the export is; what the file holds beyond that is cut off by the next run."""
+    def _write_journal(self, items: int, place: "Place | None", *, done: bool) -> None:
+        """Save how far the export is; the next run cuts off what the file holds beyond that."""
         import msgspec
 
-        known = {"question": self._question, "bytes": self._bytes, "items": items, "done": done, "place": place}
-        output.write_whole(self._journal, msgspec.json.encode(known).decode())
+        journal = {"question": self._question, "bytes": self._bytes, "items": items, "done": done, "place": place}
+        output.write_atomically(self._journal, msgspec.json.encode(journal).decode())
         self.items, self.place, self.done = items, place, done
 
-    def _known(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
-        """Read what `_note` wrote, None if there is nothing; raises Failure if something else wrote it."""
+    def _read_journal(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
+        """Read what `_write_journal` wrote, None if there is nothing; raises Failure if something else wrote it."""
         import msgspec
 
         from laudo.client import Place
 
         fields = [("question", dict[str, object]), ("bytes", int), ("items", int), ("done", bool)]
-        known = msgspec.defstruct("Known", [*fields, ("place", Place | None)])
+        journal_type = msgspec.defstruct("Known", [*fields, ("place", Place | None)])
         try:
-            return msgspec.json.decode(self._journal.read_bytes(), type=known)
+            return msgspec.json.decode(self._journal.read_bytes(), type=journal_type)
         except FileNotFoundError:
             return None
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -140,16 +142,16 @@ class Part:
             raise output.Failure(text) from None
 
 
-def _held(part: Path) -> FileIO:
+def _open_locked(part: Path) -> FileIO:
     """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
     while True:
-        stream = FileIO(part, "ab", opener=_private)
+        stream = FileIO(part, "ab", opener=_open_private)
         try:
             _lock(stream)
         except BlockingIOError:
             raise output.Failure(f"another export is writing {part}; hint: wait until it ends") from None
         with suppress(FileNotFoundError):
-            # The process that held it before may have renamed it meanwhile.
+            # The process that had locked it may have renamed it meanwhile.
             if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
                 return stream
         stream.close()
@@ -162,7 +164,7 @@ def _lock(stream: FileIO) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
@@ -182,15 +184,15 @@ def _heading(names: list[str]) -> bytes:
 
 def _to_parquet(part: Path, file: Path, names: list[str]) -> None:
     """Convert lines of JSON to Parquet, a row group for each block read; the file appears when it is complete."""
-    made = part.with_name(f"{part.name}.parquet")
+    temporary = part.with_name(f"{part.name}.parquet")
     try:
-        with output.new_file(made) as stream:
+        with output.new_file(temporary) as stream:
             _write_groups(stream, part, names)
             stream.flush()
             os.fsync(stream.fileno())
-        made.replace(file)
+        temporary.replace(file)
     finally:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _write_groups(stream: BinaryIO, part: Path, names: list[str]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from laudo.cli import output, stdin, terminal, usage
-from laudo.cli.deletes import Done, Kind, delete_named, named
-from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
+from laudo.cli.deletes import Done, Kind, delete_named, parse_lines
+from laudo.cli.options import opened, with_organization, with_settings, with_vacuum
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ several commands, give it with the last one.
 
 @click.command("find", cls=usage.Command, epilog=_FIND)
 @click.argument("documentos", metavar="-", nargs=-1, required=True)
-@of_organization
+@with_organization
 @with_settings("store")
 def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
     """Print all reports of persons and companies.
@@ -57,14 +57,14 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
     kind, source = _kind(), Source(cast("BufferedReader", stdin.opened().buffer))
     lines = rejected = reports = 0
     with opened(settings) as database:
-        for number, each in filter(None, named(source.lines(), kind)):
+        for number, document in filter(None, parse_lines(source.lines(), kind)):
             lines += 1
-            if not isinstance(each, str):
+            if not isinstance(document, str):
                 rejected += 1
-                output.note(f"line {number}: {each.reason}")
+                output.note(f"line {number}: {document.reason}")
                 continue
             with database.snapshot() as connection:
-                for report in removal.of(connection, owners(connection, id_organizacao), each):
+                for report in removal.of(connection, owners(connection, id_organizacao), document):
                     reports += 1
                     click.echo(terminal.escaped(_line(report)))
     if rejected == lines:
@@ -75,7 +75,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
 
 @click.command("erase", cls=usage.Command, epilog=_ERASE)
 @click.argument("documentos", metavar="-", nargs=-1, required=True)
-@of_organization
+@with_organization
 @with_vacuum
 @with_settings("store")
 def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int, vacuum: bool) -> int:
@@ -91,9 +91,9 @@ def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiz
 
         def erase(batch: list[str], done: Done) -> None:
             absent = set(batch)
-            for gone in removal.of(batch):
-                done.deleted += gone.reports
-                absent -= gone.documentos
+            for removed in removal.of(batch):
+                done.deleted += removed.reports
+                absent -= removed.documentos
             done.absent += len(absent)
 
         return delete_named(database, documentos, _kind(), erase)

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from laudo.server.ingest.progress import Told
 
-EVERY: Final = 50_000
+EVERY_LINES: Final = 50_000
 """Lines of the file between two plain lines."""
 EVERY_SECONDS: Final = 10
 """Seconds between two plain lines of a command that reads no file."""
 
 
-class Report(Protocol):
-    """Tells a person how far the reading of a file is."""
+class Display(Protocol):
+    """Shows a person how far the reading of a file is."""
 
-    def reached(self, lines: int, consumed: int) -> None:
+    def update(self, lines: int, consumed: int) -> None:
         """Show that `lines` lines of the file are done, for which `consumed` bytes of it were read."""
 
     def say(self, text: str) -> None:
@@ -30,52 +30,52 @@ class Report(Protocol):
 
 
 @contextmanager
-def following(size: int | None, doing: str) -> Iterator[Report]:
+def reading(size: int | None, doing: str) -> Iterator[Display]:
     """Show how far the reading of a source of `size` bytes is, None if unknown, until the block ends."""
-    if not _takes_bars():
-        yield Plain()
+    if not _can_draw_bars():
+        yield PlainDisplay()
         return
     with _bar() as bar:
-        yield Bar(bar, bar.add_task(doing, total=size, count="0 lines", rate=""))
+        yield BarDisplay(bar, bar.add_task(doing, total=size, count="0 lines", rate=""))
 
 
 @contextmanager
-def counting(doing: str, unit: str = "rows", *, begun: int = 0) -> "Iterator[Told]":
+def counting(doing: str, unit: str = "rows", *, done_before: int = 0) -> "Iterator[Told]":
     """Give a function that shows how many of a total are done, such as rows, until the block ends.
 
-    The first `begun` of them were done by an earlier run, and do not count for the rate.
+    The first `done_before` of them were done by an earlier run, and do not count for the rate.
     """
     since = monotonic()
-    if not _takes_bars():
-        yield _plainly(doing, unit, since, begun)
+    if not _can_draw_bars():
+        yield _plain_lines(doing, unit, since, done_before)
         return
     with _bar() as bar:
-        task = bar.add_task(doing, total=None, completed=begun, count=f"{begun} {unit}", rate="")
+        task = bar.add_task(doing, total=None, completed=done_before, count=f"{done_before} {unit}", rate="")
 
-        def told(done: int, total: int) -> None:
-            shown = rate(done - begun, since, unit)
+        def update(done: int, total: int) -> None:
+            shown = rate(done - done_before, since, unit)
             bar.update(task, completed=done, total=total, count=f"{done} {unit}", rate=shown)
 
-        yield told
+        yield update
 
 
-class Plain:
+class PlainDisplay:
     """Writes a plain line now and then."""
 
     def __init__(self) -> None:
         self._since = monotonic()
-        self._next = EVERY
+        self._next = EVERY_LINES
 
-    def reached(self, lines: int, consumed: int) -> None:  # noqa: ARG002 - no plain line tells of bytes
+    def update(self, lines: int, consumed: int) -> None:  # noqa: ARG002 - plain lines do not show bytes
         if lines >= self._next:
-            self._next = lines - lines % EVERY + EVERY
+            self._next = lines - lines % EVERY_LINES + EVERY_LINES
             output.note(f"{lines} lines, {rate(lines, self._since)}")
 
     def say(self, text: str) -> None:
         output.note(text)
 
 
-class Bar:
+class BarDisplay:
     """Moves rich's bar, which counts bytes, since the number of lines to come is not known."""
 
     def __init__(self, bar: "Progress", task: "TaskID") -> None:
@@ -83,7 +83,7 @@ class Bar:
         self._bar = bar
         self._task = task
 
-    def reached(self, lines: int, consumed: int) -> None:
+    def update(self, lines: int, consumed: int) -> None:
         shown = rate(lines, self._since)
         self._bar.update(self._task, completed=consumed, count=f"{lines} lines", rate=shown)
 
@@ -95,19 +95,19 @@ def rate(count: int, since: float, unit: str = "lines") -> str:
     return f"{round(count / max(monotonic() - since, 0.001))} {unit}/s"
 
 
-def _plainly(doing: str, unit: str, since: float, begun: int) -> "Told":
+def _plain_lines(doing: str, unit: str, since: float, done_before: int) -> "Told":
     due = since + EVERY_SECONDS
 
-    def told(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         nonlocal due
         if monotonic() >= due:
             due = monotonic() + EVERY_SECONDS
-            output.note(f"{doing}: {done} of {total} {unit}, {rate(done - begun, since, unit)}")
+            output.note(f"{doing}: {done} of {total} {unit}, {rate(done - done_before, since, unit)}")
 
-    return told
+    return update
 
 
-class _Unbroken:
+class _TolerantStream:
     """A stream whose writes may fail without stopping the command, as after its terminal was closed."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -126,7 +126,7 @@ class _Unbroken:
         return getattr(self._stream, name)
 
 
-def _takes_bars() -> bool:
+def _can_draw_bars() -> bool:
     """Tell whether stderr is a terminal that can draw a bar and draw over it."""
     return sys.stderr.isatty() and not terminal.is_dumb()
 
@@ -147,21 +147,21 @@ def _bar() -> "Progress":
         TextColumn("{task.fields[count]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
-        console=Stderr(file=cast("IO[str]", _Unbroken(sys.stderr)), highlight=False),
+        console=Stderr(file=cast("IO[str]", _TolerantStream(sys.stderr)), highlight=False),
     )
 
 
 @contextmanager
-def of_lists() -> Iterator[Callable[[str, int, int], None]]:
+def counting_lists() -> Iterator[Callable[[str, int, int], None]]:
     """Show how far each of several lists is, one after the other."""
     with ExitStack() as stack:
-        told: dict[str, Told] = {}
+        current: dict[str, Told] = {}
 
-        def reached(name: str, items: int, total: int) -> None:
-            if name not in told:
+        def update(name: str, items: int, total: int) -> None:
+            if name not in current:
                 stack.close()
-                told.clear()
-                told[name] = stack.enter_context(counting(name, "items"))
-            told[name](items, total)
+                current.clear()
+                current[name] = stack.enter_context(counting(name, "items"))
+            current[name](items, total)
 
-        yield reached
+        yield update

@@ -5,7 +5,7 @@ from typing import Final
 import click
 
 from laudo.cli import output, progress, usage
-from laudo.cli.options import of_organization, opened, with_settings, with_vacuum
+from laudo.cli.options import opened, with_organization, with_settings, with_vacuum
 from laudo.cli.ranges import Past
 from laudo.server.config import Settings
 
@@ -20,7 +20,7 @@ Exit codes:
 
 
 @click.command("prune", cls=usage.Command, epilog=EPILOG)
-@of_organization
+@with_organization
 @click.option(
     "--before", metavar="DATE", type=Past(), required=True, help="Delete reports that have not changed since then."
 )
@@ -42,10 +42,10 @@ def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_r
         deleted = 0
         with (
             output.resumable(lambda: f"{deleted} deleted; hint: run it again to finish" if deleted else ""),
-            progress.counting("deleting", "reports") as told,
+            progress.counting("deleting", "reports") as update,
         ):
-            for gone in removal.before(before):
-                deleted += gone.reports
-                told(deleted, max(deleted, total))
+            for removed in removal.before(before):
+                deleted += removed.reports
+                update(deleted, max(deleted, total))
         output.summary(f"{deleted} deleted")
     return 0

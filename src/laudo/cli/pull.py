@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import login, output, progress, usage
-from laudo.cli.options import by_id, opened, with_settings
+from laudo.cli.options import id_option, opened, with_settings
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ our extensions.
 
 @click.command(cls=usage.Command, epilog=EPILOG)
 @click.option("--from", "base_url", metavar="URL", required=True, help="Base URL of the service.")
-@by_id("account", "id_conta", "Id of the account to copy into.")
+@id_option("account", "id_conta", "Id of the account to copy into.")
 @click.option("--whole", is_flag=True, help="Read everything again, not only what has changed.")
 @click.option(
     "--token-renewed", is_flag=True, help="Accept a token other than the previous one; it must see the same account."
@@ -53,43 +53,45 @@ def pull(
     from laudo.server.ingest.writer import Ingest
 
     access = login.access(base_url)
-    path = state or _beside(settings.store, id_conta)
-    known = _known(path, access, id_conta, token_renewed=token_renewed)
+    path = state or _default_path(settings.store, id_conta)
+    known = _read_state(path, access, id_conta, token_renewed=token_renewed)
     if whole and not known.whole:  # else a whole walk is under way, and goes on
-        known = known.anew(whole=True)
+        known = known.restarted(whole=True)
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
-            mirror = Mirror(client, ingest, _of_store(known, ingest), names=names, save=lambda each: _save(path, each))
-            resumable = output.resumable(
-                lambda: f"{mirror.summary}; hint: run it again to resume" if mirror.kept else "",
-                lambda: output.IN_PART if mirror.summary.kept else output.NOTHING_DONE,
+            mirror = Mirror(
+                client, ingest, _matching_state(known, ingest), names=names, save=lambda each: _save(path, each)
             )
-            with resumable, progress.of_lists() as report:
-                mirror.run(report=report, tell=output.note)
-    return _end(mirror)
+            resumable = output.resumable(
+                lambda: f"{mirror.summary}; hint: run it again to resume" if mirror.has_progress else "",
+                lambda: output.IN_PART if mirror.summary.stored else output.NOTHING_DONE,
+            )
+            with resumable, progress.counting_lists() as on_progress:
+                mirror.run(on_progress=on_progress, notify=output.note)
+    return _summarize(mirror)
 
 
-def _end(mirror: "Mirror") -> int:
+def _summarize(mirror: "Mirror") -> int:
     unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
     output.summary(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
     return output.IN_PART if mirror.summary.rejected else 0
 
 
-def _beside(store: str, id_conta: int) -> Path:
+def _default_path(store: str, id_conta: int) -> Path:
     from laudo.server import stores
 
     file = stores.file(store) or Path("laudo")
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 
-def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bool) -> "State":
+def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewed: bool) -> "State":
     """Read how far the mirror is; raises Failure if the file is not ours, or of another mirror or token."""
     import msgspec
 
     from laudo.mirror import State
 
-    fresh = State(base_url=access.base_url, id_conta=id_conta, token=access.named()["token"])
+    fresh = State(base_url=access.base_url, id_conta=id_conta, token=access.identity()["token"])
     try:
         known = msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
@@ -109,9 +111,9 @@ def _known(path: Path, access: login.Access, id_conta: int, *, token_renewed: bo
     return known
 
 
-def _of_store(known: "State", ingest: "Ingest") -> "State":
-    """Begin anew if the store is not the one that the state describes: it lacks what would not be asked for again."""
-    if known == (fresh := known.anew(whole=known.whole)) or known.is_of(ingest.standing()):
+def _matching_state(known: "State", ingest: "Ingest") -> "State":
+    """Start over if the store is not the one that the state describes: what it lacks would never be asked for again."""
+    if known == (fresh := known.restarted(whole=known.whole)) or known.matches(ingest.standing()):
         return known
     output.note("the store is not that of the last run, or was restored from an older backup: everything is read again")
     return fresh
@@ -120,4 +122,4 @@ def _of_store(known: "State", ingest: "Ingest") -> "State":
 def _save(path: Path, state: "State") -> None:
     import msgspec
 
-    output.write_whole(path, msgspec.json.encode(state).decode())
+    output.write_atomically(path, msgspec.json.encode(state).decode())

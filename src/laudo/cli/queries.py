@@ -20,7 +20,7 @@ EPILOG: Final = """
 Without a format option, a terminal shows a table, or the items one below the other if it is too narrow; a file or
 another program gets tab-separated columns. CPFs are masked. --json, --jq and --csv print whole values.
 """
-_CLEAR: Final = "\x1b[H\x1b[2J"
+_CLEAR_SCREEN: Final = "\x1b[H\x1b[2J"
 _CONTRADICTIONS: Final = {
     "--all": ("--page", "--watch"),
     "--count": ("--all", "--csv", "--jq", "--json", "--page", "--reveal", "--rows", "--sort", "--watch"),
@@ -34,7 +34,7 @@ _COMPLEMENTS: Final = (("--workers", "--all"), ("--every", "--watch"))
 """Pairs of options: the first one would be ignored without the second."""
 
 
-def asking(resource: Resource) -> click.Command:
+def list_command(resource: Resource) -> click.Command:
     """Make the command that asks for a list."""
 
     @answers.formats
@@ -52,21 +52,21 @@ def asking(resource: Resource) -> click.Command:
     @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
     @filters.filters(resource)
     def ask(**options: Any) -> None:  # noqa: ANN401 - what click gives
-        _refuse_what_is_ignored(click.get_current_context())
-        asked = filters.given(resource, options)
+        _refuse_ignored_options(click.get_current_context())
+        parameters = filters.pop_given(resource, options)
         access = login.access()
         if options.pop("curl"):
-            click.echo(_curl(access.base_url, resource, asked, options))
+            click.echo(_curl(access.base_url, resource, parameters, options))
             return
         with access.client() as client:
-            _ask(client, resource, asked, **options)
+            _ask(client, resource, parameters, **options)
 
     ask.__doc__ = f"List the {resource.name} of a service."
     return click.command(resource.name, cls=usage.Command, epilog=EPILOG)(ask)
 
 
-relatorios: Final = asking(RELATORIOS)
-pessoas: Final = asking(PESSOAS)
+relatorios: Final = list_command(RELATORIOS)
+pessoas: Final = list_command(PESSOAS)
 
 
 @click.command(cls=usage.Command)
@@ -76,10 +76,10 @@ pessoas: Final = asking(PESSOAS)
 @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
 def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> None:
     """Show who is asking: the profile that belongs to the token."""
-    _refuse_what_is_ignored(click.get_current_context(), beside=("--curl",))
+    _refuse_ignored_options(click.get_current_context(), exclusive=("--curl",))
     access = login.access()
     if curl:
-        click.echo(_curl_of(f"{access.base_url}/usuario"))
+        click.echo(_curl_command(f"{access.base_url}/usuario"))
         return
     fields = answers.chosen([name for name, _ in PROFILE], json_)
     with access.client() as client:
@@ -95,13 +95,13 @@ def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> N
         answers.pairs(shown)
 
 
-def _refuse_what_is_ignored(context: click.Context, *, beside: Iterable[str] = tuple(_CONTRADICTIONS)) -> None:
+def _refuse_ignored_options(context: click.Context, *, exclusive: Iterable[str] = tuple(_CONTRADICTIONS)) -> None:
     given = {
         option.opts[0]
         for option in context.command.params
         if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     }
-    for pair in ((name, other) for name in beside for other in _CONTRADICTIONS[name]):
+    for pair in ((name, other) for name in exclusive for other in _CONTRADICTIONS[name]):
         if given.issuperset(pair):
             raise click.UsageError(f"{' and '.join(pair)} cannot be used together", context)
     for name, needed in _COMPLEMENTS:
@@ -112,7 +112,7 @@ def _refuse_what_is_ignored(context: click.Context, *, beside: Iterable[str] = t
 def _ask(
     client: "Laudo",
     resource: Resource,
-    asked: dict[str, Any],
+    parameters: dict[str, Any],
     *,
     page: int,
     rows: int | None,
@@ -121,52 +121,52 @@ def _ask(
     count: bool,
     watch: bool,
     every: float,
-    **how: Any,  # noqa: ANN401 - for `answers.show`
+    **formats: Any,  # noqa: ANN401 - for `answers.show`
 ) -> None:
     names = [field.name for field in resource.fields]
     method = getattr(client, resource.name)
     if count:
-        click.echo(method(**asked).total)
+        click.echo(method(**parameters).total)
     elif watch:
-        _watch(lambda: method(page=page, rows=rows, **asked).itens, names, how, every=every)
+        _watch(lambda: method(page=page, rows=rows, **parameters).itens, names, formats, every=every)
     elif all_:
-        batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **asked)
-        answers.show((_wires(batch.itens) for batch in batches), names, **how)
+        batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **parameters)
+        answers.show((_to_wire(batch.itens) for batch in batches), names, **formats)
     else:
-        found = method(page=page, rows=rows, **asked)
-        answers.show([_wires(found.itens)], names, **how)
-        if answers.in_columns(**how):
-            output.note(_place(found, resource.name))
+        found = method(page=page, rows=rows, **parameters)
+        answers.show([_to_wire(found.itens)], names, **formats)
+        if answers.in_columns(**formats):
+            output.note(_page_position(found, resource.name))
 
 
-def _place(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
+def _page_position(found: Any, name: str) -> str:  # noqa: ANN401 - a page of either list
     """Say which part of the list a page is, so that nobody takes it for the whole list."""
-    everything = f"{output.counted(found.total, name.removesuffix('s'))} in all"
+    total = f"{output.counted(found.total, name.removesuffix('s'))} in all"
     pages = -(-found.total // max(found.linhas, len(found.itens), 1))
     if 0 < pages < found.pagina:
-        return f"page {found.pagina} is beyond the last page, {pages}; {everything}"
+        return f"page {found.pagina} is beyond the last page, {pages}; {total}"
     if pages > 1:
-        return f"page {found.pagina} of {pages}, {everything}; --page and --all show the others"
-    return everything
+        return f"page {found.pagina} of {pages}, {total}; --page and --all show the others"
+    return total
 
 
-def _wires(itens: Iterable[Any]) -> Iterable[answers.Wire]:
+def _to_wire(itens: Iterable[Any]) -> Iterable[answers.Wire]:
     return (item.to_wire() for item in itens)
 
 
-def _watch(look: Any, names: list[str], how: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
-    for itens in watching.changes(look, every=every):
-        click.echo(_CLEAR if sys.stdout.isatty() and not terminal.is_dumb() else "", nl=False)
-        answers.show([_wires(itens)], names, **how)
+def _watch(fetch: Any, names: list[str], formats: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
+    for itens in watching.changes(fetch, every=every):
+        click.echo(_CLEAR_SCREEN if sys.stdout.isatty() and not terminal.is_dumb() else "", nl=False)
+        answers.show([_to_wire(itens)], names, **formats)
 
 
-def _curl(base_url: str, resource: Resource, asked: dict[str, Any], options: dict[str, Any]) -> str:
+def _curl(base_url: str, resource: Resource, parameters: dict[str, Any], options: dict[str, Any]) -> str:
     from laudo.client import calls, questions
 
-    call = getattr(questions, resource.name)(asked, sort=asked.pop("sort", None))
-    return _curl_of(calls.address(base_url, questions.page(call, page=options["page"], rows=options["rows"])))
+    call = getattr(questions, resource.name)(parameters, sort=parameters.pop("sort", None))
+    return _curl_command(calls.address(base_url, questions.page(call, page=options["page"], rows=options["rows"])))
 
 
-def _curl_of(url: str) -> str:
+def _curl_command(url: str) -> str:
     """Write the request as a command to paste, with the token's variable in place of the token."""
     return f'curl -H "Authorization: ${login.TOKEN}" {shlex.quote(url)}'

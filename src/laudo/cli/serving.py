@@ -106,7 +106,7 @@ def _server(settings: Settings) -> "AbstractServer[Any]":
 
 def _require_modules() -> None:
     """Check that what the workers import is installed: otherwise each of them would fail by itself."""
-    for name in output.SERVER:
+    for name in output.SERVER_PACKAGES:
         if find_spec(name) is None:
             raise output.Failure(output.without_server(name))
 

@@ -25,7 +25,7 @@ class File(click.File):
 
 
 def opened() -> TextIO:
-    """Give standard input, with a mark in place of bytes that are no text; raises Failure if it is closed."""
+    """Give standard input, with a mark in place of bytes that are not text; raises Failure if it is closed."""
     if sys.stdin is None:
         raise output.Failure("standard input is closed")
     if isinstance(sys.stdin, TextIOWrapper):
@@ -33,7 +33,7 @@ def opened() -> TextIO:
     return sys.stdin
 
 
-def asked(what: str, *, hint: str, hidden: bool = False) -> str:
+def prompt(what: str, *, hint: str, hidden: bool = False) -> str:
     """Ask a person; raises Failure with the hint if nobody is there, or no terminal can hide what is typed."""
     try:
         with warnings.catch_warnings():

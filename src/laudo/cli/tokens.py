@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from laudo.cli import options, output, stdin, usage
-from laudo.cli.options import as_json, by_id, opened, with_settings
+from laudo.cli.options import as_json, id_option, opened, with_settings
 from laudo.cli.ranges import Id, Instant
 from laudo.server.config import Settings
 
@@ -29,7 +29,7 @@ def token() -> None:
 
 
 @token.command("create", epilog="The token is shown only once: the store keeps only its keyed hash.")
-@by_id("user", "id_usuario", "Id of the user that the token belongs to.")
+@id_option("user", "id_usuario", "Id of the user that the token belongs to.")
 @click.option("--expires-in", metavar="TIME", help="Let it expire after hours, days or weeks: 12h, 90d, 52w.")
 @click.option("--expires-at", metavar="INSTANT", type=Instant(), help="Let it expire then: 2027-01-31T12:00:00Z.")
 @click.option(
@@ -44,23 +44,23 @@ def create(
     from laudo.server.tokens import hash_token, new_token
 
     now_ms = _now_ms()
-    end = _end(now_ms, expires_in, expires_at)
+    expiry = _expiry(now_ms, expires_in, expires_at)
     with opened(settings, write=True) as database:
         with database.snapshot() as connection:
             accounts.home(connection, id_usuario)
             is_first = not accounts.tokens(connection)
-        text = _given_token() if from_stdin else new_token()
+        text = _read_token() if from_stdin else new_token()
         key = options.key(settings, create=is_first)
         with database.transaction() as connection:
             token_hash = hash_token(key, text)
-            made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=end)
+            made = accounts.create_token(connection, id_usuario, token_hash, now_ms=now_ms, expires_at=expiry)
             if not from_stdin:
-                _hand_over(text)
-    output.note(f"token {made.id_token} of user {made.id_usuario}, {_until(end)}")
+                _print_token(text)
+    output.note(f"token {made.id_token} of user {made.id_usuario}, {_expiry_text(expiry)}")
 
 
 @token.command("list")
-@by_id("user", "id_usuario", "List only the tokens of this user.", required=False)
+@id_option("user", "id_usuario", "List only the tokens of this user.", required=False)
 @as_json
 @with_settings("store")
 def show(settings: Settings, *, id_usuario: int | None, json_: bool) -> None:
@@ -93,7 +93,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | None:
+def _expiry(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | None:
     if expires_in is not None and expires_at is not None:
         raise output.Failure("give --expires-in or --expires-at, not both")
     if expires_in is not None:
@@ -104,26 +104,26 @@ def _end(now_ms: int, expires_in: str | None, expires_at: int | None) -> int | N
     return expires_at
 
 
-def _hand_over(text: str) -> None:
+def _print_token(text: str) -> None:
     """Print a token before it is stored: one that works but that nobody has is worse than one that does not work."""
-    if refused := output.refusal(text):
-        raise output.Failure(f"no token was created, since it could not be printed: {refused}")
+    if problem := output.try_print(text):
+        raise output.Failure(f"no token was created, since it could not be printed: {problem}")
 
 
-def _given_token() -> str:
+def _read_token() -> str:
     """Read a token from stdin; a terminal does not show what is typed."""
     from laudo.server.tokens import adopted_token
 
-    given = stdin.opened()
-    if given.isatty():
-        return adopted_token(stdin.asked("Token", hidden=True, hint="pipe it in"))
-    return adopted_token(given.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
+    stream = stdin.opened()
+    if stream.isatty():
+        return adopted_token(stdin.prompt("Token", hidden=True, hint="pipe it in"))
+    return adopted_token(stream.buffer.read(_LONGEST_INPUT).decode("ascii", "replace"))
 
 
-def _until(end: int | None) -> str:
+def _expiry_text(expiry: int | None) -> str:
     from laudo.core.values import render_instant
 
-    return "never expires" if end is None else f"expires {render_instant(end)}"
+    return "never expires" if expiry is None else f"expires {render_instant(expiry)}"
 
 
 def _item(one: "Token", now_ms: int, *, disabled: bool) -> output.Item:

@@ -13,9 +13,9 @@ class Command(click.Command):
         """Parse the command line; raises BadParameter for an option that is given again."""
         if not ctx.resilient_parsing:  # It is set while a shell completes.
             _, _, given = self.make_parser(ctx).parse_args(list(args))
-            for each, times in Counter(given).items():
-                if times > 1 and isinstance(each, click.Option) and not (each.is_flag or isinstance(each, Setting)):
-                    raise click.BadParameter("given more than once, but takes one value", ctx, each)
+            for param, times in Counter(given).items():
+                if times > 1 and isinstance(param, click.Option) and not (param.is_flag or isinstance(param, Setting)):
+                    raise click.BadParameter("given more than once, but takes one value", ctx, param)
         return super().parse_args(ctx, args)
 
 
@@ -26,10 +26,10 @@ class Group(click.Group):
 
 
 class Setting(click.Option):
-    """An option of which the last value wins, over the environment as over an earlier one in a script or an alias."""
+    """An option whose last value wins, over the environment and over an earlier one in a script or an alias."""
 
 
-def said(error: click.ClickException) -> str:
+def describe(error: click.ClickException) -> str:
     """Describe an error in one line, without the values that were typed.
 
     Cron and CI keep what is printed, and a token or a CPF may be anywhere on the command line.
@@ -40,23 +40,23 @@ def said(error: click.ClickException) -> str:
         text, hint = _unknown(error, "command", error.command_name, hint)
     elif isinstance(error, click.NoSuchOption):
         text, hint = _unknown(error, "option", error.option_name, hint)
-    elif context and error.message.startswith(_SURPLUS):
-        text, hint = "unexpected argument", _WAYS.get(context.info_name, hint)
+    elif context and error.message.startswith(_EXTRA_ARGUMENT):
+        text, hint = "unexpected argument", _ARGUMENT_HINTS.get(context.info_name, hint)
     return text.removesuffix(".") + (f"; hint: {hint}" if hint else "")
 
 
 def _unknown(error: click.NoSuchCommand | click.NoSuchOption, kind: str, name: str, hint: str) -> tuple[str, str]:
-    """Repeat a name only if it plainly is a misspelt one: a value may be attached to the name of an option."""
-    near = error.possibilities or []
-    is_misspelt = any(len(name) <= len(each) + _MOST_ADDED for each in near)
+    """Repeat a name only if it is clearly a misspelt one: a value may be attached to the name of an option."""
+    similar = error.possibilities or []
+    is_misspelt = any(len(name) <= len(known) + _MAX_ADDED for known in similar)
     text = error.message if is_misspelt else f"there is no such {kind}"
-    return text, f"did you mean {' or '.join(near)}?" if near else hint
+    return text, f"did you mean {' or '.join(similar)}?" if similar else hint
 
 
-_SURPLUS: Final = "Got unexpected extra argument"
-_MOST_ADDED: Final = 2
+_EXTRA_ARGUMENT: Final = "Got unexpected extra argument"
+_MAX_ADDED: Final = 2
 """How many characters longer a misspelt name may be than the one that was meant."""
-_WAYS: Final[dict[str | None, str]] = {
+_ARGUMENT_HINTS: Final[dict[str | None, str]] = {
     "login": "the token is read from standard input, never given as an argument",
     "relatorios": "filters are options, such as --numero-documento",
     "pessoas": "filters are options, such as --cpf",

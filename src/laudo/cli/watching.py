@@ -13,50 +13,50 @@ from laudo.cli import output
 T = TypeVar("T")
 
 
-def changes(look: Callable[[], T], *, every: float) -> Iterator[T]:
-    """Give what is seen first, and then whatever has changed; looks every `every` seconds."""
-    before = None
-    for seen in _looks(look, every):
-        if seen != before:
-            yield seen
-            before = seen
+def changes(fetch: Callable[[], T], *, every: float) -> Iterator[T]:
+    """Give the first result, and then each that differs from the one before; fetches every `every` seconds."""
+    previous = None
+    for found in _fetches(fetch, every):
+        if found != previous:
+            yield found
+            previous = found
 
 
-def _looks(look: Callable[[], T], every: float) -> Iterator[T]:
-    """Give what each look sees, for ever; says once that the service is away, and once that it is back."""
+def _fetches(fetch: Callable[[], T], every: float) -> Iterator[T]:
+    """Fetch for ever, and give each result; says once that the service is away, and once that it is back."""
     from laudo.client import RateLimitError, ServerError, TransportError
 
-    is_away = False
+    is_failing = False
     while True:
         try:
-            seen = look()
+            found = fetch()
         except (TransportError, ServerError, RateLimitError) as error:
-            if not is_away:
+            if not is_failing:
                 output.note(f"{error}; trying again every {every:g} s")
-            is_away = True
+            is_failing = True
         else:
-            if is_away:
+            if is_failing:
                 output.note("the service answers again")
-            is_away = False
-            yield seen
+            is_failing = False
+            yield found
         _pause(every)
 
 
 def _pause(seconds: float) -> None:
-    """Wait; raises Unheard as soon as nobody reads what is printed, on systems that can tell."""
-    if not hasattr(select, "poll") or not _is_conveyed():
+    """Wait; raises NoReader as soon as nobody reads what is printed, on systems that can tell."""
+    if not hasattr(select, "poll") or not _is_piped():
         time.sleep(seconds)
         return
     reader = select.poll()
-    reader.register(sys.stdout, 0)  # It always tells when the reader has gone.
+    reader.register(sys.stdout, 0)  # It reports a reader that has gone even so.
     if reader.poll(seconds * 1000):
-        raise output.Unheard
+        raise output.NoReader
 
 
-def _is_conveyed() -> bool:
+def _is_piped() -> bool:
     """Tell whether what is printed goes to another program: through a pipe or a socket."""
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
-    except OSError:  # It is no file.
+    except OSError:  # It is not a file.
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

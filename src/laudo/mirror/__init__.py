@@ -28,8 +28,8 @@ MARGIN: Final = timedelta(minutes=5)
 _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 """What some services write for an unknown instant: no report is older, and no instant can be."""
 
-_REMEMBERED: Final = 10_000
-"""How many rejected reports are remembered and told once: the next walk meets only the newest, which came first."""
+_MAX_REMEMBERED: Final = 10_000
+"""How many rejected reports are remembered, to name each once: the next walk has only the newest, which came first."""
 
 UNNAMED: Final = "Nome não informado"
 """Stands for the name of a person who is in a report but whom the service has never listed among its persons."""
@@ -48,7 +48,7 @@ class State(msgspec.Struct, kw_only=True):
     id_conta: int
     token: str = ""
     whole: bool = False
-    """The open walk was asked for, so asking again goes on with it."""
+    """The user asked for the open walk; asking again continues it."""
     since: datetime | None = None
     began: datetime | None = None
     newest: datetime | None = None
@@ -57,12 +57,12 @@ class State(msgspec.Struct, kw_only=True):
     made_at: int = 0
     version: int = 0
 
-    def anew(self, *, whole: bool) -> "State":
-        """Give the state of the same mirror before anything came."""
+    def restarted(self, *, whole: bool) -> "State":
+        """Give the state with which the same mirror starts."""
         return State(base_url=self.base_url, id_conta=self.id_conta, token=self.token, whole=whole)
 
-    def is_of(self, standing: Standing) -> bool:
-        """Tell whether the store still has all that was written: it was neither made anew nor set back."""
+    def matches(self, standing: Standing) -> bool:
+        """Tell whether the store still has all that was written: it was neither replaced nor restored from a backup."""
         return self.made_at == standing.made_at and self.version <= standing.version
 
 
@@ -76,7 +76,7 @@ class Summary:
     total: int = 0
 
     @property
-    def kept(self) -> int:
+    def stored(self) -> int:
         """How many of the reports the store has."""
         return sum(self.counts)
 
@@ -84,10 +84,10 @@ class Summary:
         return f"{self.counts}, {self.rejected} rejected"
 
 
-Report = Callable[[str, int, int], None]
-"""Told the list, how many of its items have come, and the total."""
-Tell = Callable[[str], None]
-"""Told what the user should know, in one line."""
+OnProgress = Callable[[str, int, int], None]
+"""Called with the list's name, how many of its items have come, and the total."""
+Notify = Callable[[str], None]
+"""Called with what the user should know, in one line."""
 
 
 class Mirror:
@@ -106,90 +106,90 @@ class Mirror:
         self.summary = Summary()
 
     @property
-    def kept(self) -> bool:
+    def has_progress(self) -> bool:
         """Whether this run has left the next one less to do."""
-        return self._saved or self.summary.kept > 0
+        return self._saved or self.summary.stored > 0
 
-    def run(self, *, report: Report, tell: Tell) -> None:
+    def run(self, *, on_progress: OnProgress, notify: Notify) -> None:
         """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
 
         The first run walks everything, and then what has changed during that walk.
         """
         if self._state.since is None:
-            self._whole(report, tell)
+            self._copy_all(on_progress, notify)
         try:
             if self._state.since is not None:
-                self._changes(self._state.since, report, tell)
+                self._copy_changes(self._state.since, on_progress, notify)
             self._ingest.forget()
         finally:
-            self._names.forget()
+            self._names.delete()
 
-    def _whole(self, report: Report, tell: Tell) -> None:
+    def _copy_all(self, on_progress: OnProgress, notify: Notify) -> None:
         state = self._state
         state.began = state.began or datetime.now(UTC)
         if state.list == "pessoas":
-            for people in _counted("pessoas", self._noted(self._client.pessoas_in_batches, tell), report):
-                self._names.keep(people.itens)
-                self._note("pessoas", people.place)
-            self._note("relatorios", None)
-        for batch in _counted("relatorios", self._noted(self._client.relatorios_in_batches, tell), report):
-            self._write(batch, tell)
+            for people in _tracked("pessoas", self._resume(self._client.pessoas_in_batches, notify), on_progress):
+                self._names.add(people.itens)
+                self._save_place("pessoas", people.place)
+            self._save_place("relatorios", None)
+        for batch in _tracked("relatorios", self._resume(self._client.relatorios_in_batches, notify), on_progress):
+            self._write(batch, notify)
             state.newest = max(filter(None, (state.newest, *_instants(batch))), default=None)
-            self._note("relatorios", batch.place)
+            self._save_place("relatorios", batch.place)
         state.since = state.newest and min(state.newest, state.began)
         state.began = state.newest = None
         state.whole = False
-        self._note("pessoas", None)
+        self._save_place("pessoas", None)
 
-    def _noted(self, walk: Callable[..., Iterator[Batch[I]]], tell: Tell) -> Iterator[Batch[I]]:
-        """Walk from the place noted, or from the start if the service has forgotten it: its key or limit changed."""
-        place, came = self._state.place, False
+    def _resume(self, walk: Callable[..., Iterator[Batch[I]]], notify: Notify) -> Iterator[Batch[I]]:
+        """Walk from the saved place, or from the start if the service refuses that: its key or limit has changed."""
+        place, started = self._state.place, False
         try:
             for batch in walk(start=place):
-                came = True
+                started = True
                 yield batch
         except BadRequestError:
-            if place is None or came:
+            if place is None or started:
                 raise
-            tell(f"the service no longer knows the place in {self._state.list}: they are read from the start")
+            notify(f"the service no longer knows the place in {self._state.list}: they are read from the start")
             yield from walk()
 
-    def _changes(self, known: datetime, report: Report, tell: Tell) -> None:
-        """Walk both lists, the newest first, until items are known already."""
+    def _copy_changes(self, known: datetime, on_progress: OnProgress, notify: Notify) -> None:
+        """Walk both lists, the newest items first, until they are already known."""
         began = datetime.now(UTC)
         newest = min(known, began)
         since = max(newest, _EARLIEST + MARGIN) - MARGIN
-        for people in _counted("pessoas", self._client.pessoas_in_batches(), report):
-            self._names.keep(people.itens)
+        for people in _tracked("pessoas", self._client.pessoas_in_batches(), on_progress):
+            self._names.add(people.itens)
             if any(item.atualizado_em < since for item in people.itens):
                 break
-        for batch in _counted("relatorios", self._client.relatorios_in_batches(), report):
-            self._write(batch, tell, since)
+        for batch in _tracked("relatorios", self._client.relatorios_in_batches(), on_progress):
+            self._write(batch, notify, since)
             newest = max((newest, *_instants(batch)))
             if any(item.atualizado_em < since for item in batch.itens):
                 break
         self._state.since = min(newest, began)
-        self._keep()
+        self._save_state()
 
-    def _note(self, name: str, place: Place | None) -> None:
+    def _save_place(self, name: str, place: Place | None) -> None:
         self._state.list, self._state.place = name, place
-        self._keep()
+        self._save_state()
 
-    def _keep(self) -> None:
+    def _save_state(self) -> None:
         self._state.made_at, self._state.version = self._ingest.standing()
         self._save(self._state)
         self._saved = True
 
-    def _write(self, batch: Batch[Listed], tell: Tell, since: datetime | None = None) -> None:
+    def _write(self, batch: Batch[Listed], notify: Notify, since: datetime | None = None) -> None:
         """Write the reports that are not older than `since`."""
         self.summary.total = batch.total
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
-        # A report may be here with a name that was asked for before this very report changed it: it is written again.
-        counts = self._ingest.write(list(self._accepted(recent, tell)), equal_wins=True)
+        # A report may be here with a name that was requested before this report changed it: so it is written again.
+        counts = self._ingest.write(list(self._accepted(recent, notify)), equal_wins=True)
         self.summary.counts = self.summary.counts.plus(counts)
 
-    def _accepted(self, itens: Sequence[Listed], tell: Tell) -> Iterator[Relatorio]:
-        names = self._names.of({item.numero_documento for item in itens if _is_person(item)})
+    def _accepted(self, itens: Sequence[Listed], notify: Notify) -> Iterator[Relatorio]:
+        names = self._names.find({item.numero_documento for item in itens if _is_person(item)})
         for item in itens:
             cpf, name = item.numero_documento, ""
             if _is_person(item):
@@ -199,19 +199,19 @@ class Mirror:
             try:
                 yield fields.accept(draft, verify=False)
             except FaultError as fault:
-                self._reject(item.numero, fault, tell)
+                self._reject(item.numero, fault, notify)
 
-    def _reject(self, numero: str, fault: FaultError, tell: Tell) -> None:
-        """Count and tell a rejected report once in a run; its numero only if it is one, as it could hold anything."""
+    def _reject(self, numero: str, fault: FaultError, notify: Notify) -> None:
+        """Count and name a rejected report once in a run; its numero is shown only if valid: it could hold anything."""
         if numero in self._rejected:
             return
-        if len(self._rejected) < _REMEMBERED:
+        if len(self._rejected) < _MAX_REMEMBERED:
             self._rejected.add(numero)
         self.summary.rejected += 1
-        named = ""
+        prefix = ""
         with suppress(ValueError):
-            named = f"{UUID.parse(numero)}: "
-        tell(f"rejected: {named}{fault}")
+            prefix = f"{UUID.parse(numero)}: "
+        notify(f"rejected: {prefix}{fault}")
 
     def _ask_name(self, cpf: str) -> str:
         """Ask for one person who was not in the list when it was walked; if that fails, the name known before stays.
@@ -219,16 +219,16 @@ class Mirror:
         A service that does not know the filter answers with other persons.
         """
         with suppress(ParameterError):  # It is not in the form of a CPF.
-            self._names.keep(self._client.pessoas(cpf=cpf).itens)
-        return self._names.of({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
+            self._names.add(self._client.pessoas(cpf=cpf).itens)
+        return self._names.find({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
 
 
-def _counted(name: str, batches: Iterator[Batch[I]], report: Report) -> Iterator[Batch[I]]:
+def _tracked(name: str, batches: Iterator[Batch[I]], on_progress: OnProgress) -> Iterator[Batch[I]]:
     seen = 0
     for batch in batches:
         yield batch
         seen += len(batch.itens)
-        report(name, seen, batch.total)
+        on_progress(name, seen, batch.total)
 
 
 def _is_person(item: Listed) -> bool:

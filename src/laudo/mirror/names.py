@@ -21,20 +21,20 @@ class Names:
         self._path = path
         self._connection = self._open() if path.exists() else None
 
-    def keep(self, pessoas: Sequence[Pessoa]) -> None:
+    def add(self, pessoas: Sequence[Pessoa]) -> None:
         if not pessoas:
             return
         self._connection = self._connection or self._open()
-        with self._explained(), self._connection:
+        with self._as_store_errors(), self._connection:
             self._connection.executemany(
                 "INSERT INTO nome VALUES (?, ?) ON CONFLICT (cpf) DO UPDATE SET nome = excluded.nome",
                 [(pessoa.cpf, pessoa.nome) for pessoa in pessoas],
             )
 
-    def of(self, cpfs: set[str]) -> dict[str, str]:
+    def find(self, cpfs: set[str]) -> dict[str, str]:
         if self._connection is None:
             return {}
-        with self._explained(), closing(self._connection.cursor()) as cursor:
+        with self._as_store_errors(), closing(self._connection.cursor()) as cursor:
             found = (cursor.execute("SELECT cpf, nome FROM nome WHERE cpf = ?", (cpf,)).fetchone() for cpf in cpfs)
             return dict(row for row in found if row)
 
@@ -42,7 +42,7 @@ class Names:
         if self._connection:
             self._connection.close()
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         """Delete the file: what it held is now in the store."""
         self.close()
         self._path.unlink(missing_ok=True)
@@ -51,9 +51,9 @@ class Names:
         """Open the file; one that is neither empty nor holds just our table is left alone."""
         if not self._path.exists():
             self._path.touch(mode=0o600)
-        with self._explained():
-            with closing(sqlite3.connect(self._path)) as looking:
-                found = [row[0] for row in looking.execute("SELECT sql FROM sqlite_master")]
+        with self._as_store_errors():
+            with closing(sqlite3.connect(self._path)) as probe:
+                found = [row[0] for row in probe.execute("SELECT sql FROM sqlite_master")]
             if found != [f"CREATE TABLE {_TABLE}"] and self._path.stat().st_size:
                 raise StoreError(
                     f"{self._path} is not a file of `laudo pull`; hint: remove it, or name another --state"
@@ -64,7 +64,7 @@ class Names:
             return connection
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _as_store_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
