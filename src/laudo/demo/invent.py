@@ -201,10 +201,10 @@ def _outcomes(tipo_pessoa: TipoPessoa) -> tuple[list[Outcome], list[Outcome]]:
     older: list[tuple[Outcome, int]] = []
     newest: list[tuple[Outcome, int]] = []
     for nome, share in matrices:
-        for status, resultado, pendente, mensagem, when_older, when_new in names.OUTCOMES:
+        for status, resultado, pendente, mensagem, weight_older, weight_newest in names.OUTCOMES:
             outcome = Outcome(nome, status, resultado, pendente, mensagem)
-            older.append((outcome, share * when_older))
-            newest.append((outcome, share * when_new))
+            older.append((outcome, share * weight_older))
+            newest.append((outcome, share * weight_newest))
     return _table(older, 8192), _table(newest, 8192)
 
 
