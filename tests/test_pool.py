@@ -16,15 +16,15 @@ class Idle(Session):
 
     def __init__(self) -> None:
         self.generation = 0
-        self.opened = monotonic()
-        self.spoilt = self.hung = self.closed = False
+        self.opened_at = monotonic()
+        self.broken = self.hung = self.closed = False
 
     def close(self) -> None:
         self.closed = True
 
 
-def spoil(pool: Pool, session: Session, *, hung: bool = False) -> None:
-    session.spoilt, session.hung = True, hung
+def interrupt(pool: Pool, session: Session, *, hung: bool = False) -> None:
+    session.broken, session.hung = True, hung
     pool.give_back(session)
 
 
@@ -47,7 +47,7 @@ def test_a_lost_session_closes_all_older_sessions() -> None:
     pool = pool_of(3)
     idle, lent, lost = (pool.borrow() for _ in range(3))
     pool.give_back(idle)
-    spoil(pool, lost)
+    interrupt(pool, lost)
     assert isinstance(lost, Idle)
     assert lost.closed
     assert isinstance(idle, Idle)
@@ -58,10 +58,10 @@ def test_a_lost_session_closes_all_older_sessions() -> None:
     assert pool.borrow() not in {idle, lent, lost}
 
 
-def test_a_spoilt_session_is_replaced_by_an_idle_or_a_new_one() -> None:
+def test_a_broken_session_is_replaced_by_an_idle_or_a_new_one() -> None:
     pool = pool_of(2)
     lost, noticed_later = pool.borrow(), pool.borrow()
-    lost.spoilt = noticed_later.spoilt = True
+    lost.broken = noticed_later.broken = True
     made = pool.renew(lost)
     assert made not in {lost, noticed_later}
     pool.give_back(made)
@@ -84,10 +84,10 @@ def test_a_closed_pool_closes_idle_and_returned_sessions() -> None:
 def test_a_loss_noticed_late_does_not_close_newer_sessions(*, hung: bool) -> None:
     pool = pool_of(2)
     lost, noticed_later = pool.borrow(), pool.borrow()
-    spoil(pool, lost)
+    interrupt(pool, lost)
     back = pool.borrow()
     pool.give_back(back)
-    spoil(pool, noticed_later, hung=hung)
+    interrupt(pool, noticed_later, hung=hung)
     assert pool.borrow() is back
 
 
@@ -95,7 +95,7 @@ def test_an_expired_idle_session_is_closed_and_not_lent(monkeypatch: pytest.Monk
     pool = pool_of(1, lifetime_ms=1000)
     old = pool.borrow()
     pool.give_back(old)
-    monkeypatch.setattr(lending, "monotonic", lambda: old.opened + 1)
+    monkeypatch.setattr(lending, "monotonic", lambda: old.opened_at + 1)
     assert pool.borrow() is not old
     assert isinstance(old, Idle)
     assert old.closed
@@ -104,7 +104,7 @@ def test_an_expired_idle_session_is_closed_and_not_lent(monkeypatch: pytest.Monk
 def test_borrowers_do_not_wait_for_a_session_while_a_hung_server_rests() -> None:
     pool = pool_of(2)
     lent, hung = pool.borrow(), pool.borrow()
-    spoil(pool, hung, hung=True)
+    interrupt(pool, hung, hung=True)
     for _ in range(3):
         with pytest.raises(Unavailable, match="did not answer a moment ago"):
             pool.borrow()
@@ -112,7 +112,7 @@ def test_borrowers_do_not_wait_for_a_session_while_a_hung_server_rests() -> None
 
 
 def test_borrowers_are_refused_while_another_one_probes_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lending, "_REST_SECONDS", 0)
+    monkeypatch.setattr(lending, "_PAUSE_SECONDS", 0)
     refusals: list[Unavailable] = []
 
     def make() -> Session:
@@ -123,7 +123,7 @@ def test_borrowers_are_refused_while_another_one_probes_the_server(monkeypatch: 
         return Idle()
 
     pool = pool_of(1, make)
-    spoil(pool, pool.borrow(), hung=True)
+    interrupt(pool, pool.borrow(), hung=True)
     pool.borrow()
     assert [(type(each), str(each)[:23]) for each in refusals] == [(Unavailable, "PostgreSQL did not answ")]
 
@@ -131,7 +131,7 @@ def test_borrowers_are_refused_while_another_one_probes_the_server(monkeypatch: 
 def test_a_hung_connection_attempt_frees_its_place_in_the_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lending, "_REST_SECONDS", 0)
+    monkeypatch.setattr(lending, "_PAUSE_SECONDS", 0)
     hangs = True
 
     def make() -> Session:

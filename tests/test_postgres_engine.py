@@ -318,7 +318,7 @@ class Piecemeal:
 
 def test_an_answer_read_while_sending_is_not_waited_for_again(server: Server) -> None:
     conninfo = address.conninfo(server.url(), Bounds(), write=True)
-    with closing(Session.open(conninfo, limit_ms=PATIENCE * 500, prepare=True, plans="auto")) as session:
+    with closing(Session.open(conninfo, limit_ms=PATIENCE * 500, prepare=True, plan_mode="auto")) as session:
         session._libpq = Piecemeal(session._libpq)  # type: ignore[assignment]
         for _ in range(2):
             session.send(ONE.text)
@@ -822,7 +822,7 @@ def test_the_repr_of_a_store_shows_neither_user_nor_password(store: Postgres, se
     ],
 )
 def test_the_shown_url_of_a_store_has_no_user_and_no_password(url: str, shown: str) -> None:
-    assert address.shown(address.conninfo(url, Bounds(), write=False)) == shown
+    assert address.display_name(address.conninfo(url, Bounds(), write=False)) == shown
 
 
 def test_a_database_with_an_encoding_other_than_utf8_is_refused(
@@ -962,7 +962,7 @@ def test_a_silent_host_of_a_service_file_is_skipped(
 def test_a_password_in_a_service_file_stays_out_of_the_conninfo(server: Server, service: Callable[..., None]) -> None:
     service()
     conninfo = address.conninfo("postgresql:///?service=laudo", Bounds(), write=True)
-    assert address.shown(conninfo) == f"postgresql://127.0.0.1:{server.port}/postgres"
+    assert address.display_name(conninfo) == f"postgresql://127.0.0.1:{server.port}/postgres"
     assert server.password not in conninfo
 
 
@@ -1165,7 +1165,7 @@ def test_a_hung_server_raises_unavailable_in_time_and_its_return_is_noticed(
 def test_requests_fail_at_once_after_one_waited_for_a_hung_server(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch, lifetime_ms: int
 ) -> None:
-    monkeypatch.setattr(pool, "_REST_SECONDS", PATIENCE)
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", PATIENCE)
     store = opened(pool_size=2, statement_timeout_ms=1000, lifetime_ms=lifetime_ms)
     store.fetch(ONE)
     with server.paused():
@@ -1178,7 +1178,7 @@ def test_requests_fail_at_once_after_one_waited_for_a_hung_server(
 def test_one_request_at_a_time_probes_a_server_after_its_rest(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_REST_SECONDS", 0)
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", 0)
     store = opened(pool_size=2, statement_timeout_ms=1000, connect_timeout_ms=2 * PATIENCE * 1000)
     with ThreadPoolExecutor(2) as threads:
         with server.paused():

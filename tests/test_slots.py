@@ -27,7 +27,7 @@ def waiting(threads: ThreadPoolExecutor, slots: Slots, number: int, seconds: flo
         before = list(slots._waiting)
         futures.append(threads.submit(slots.take, seconds))
         # This thread may be delayed for so long that this wait, or an earlier one, has already ended.
-        while not futures[-1].done() and all(turn in before for turn in list(slots._waiting)):
+        while not futures[-1].done() and all(waiter in before for waiter in list(slots._waiting)):
             sleep(0.001)
     return futures
 

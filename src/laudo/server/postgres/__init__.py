@@ -13,7 +13,7 @@ from laudo.server.postgres.transaction import ALONE, SNAPSHOT, TRANSACTION, Post
 
 _NOTHING: Final = Statement("SELECT")
 
-_MARKED: Final = (
+_WITH_MARK: Final = (
     """SELECT CASE WHEN NOT pg_is_in_recovery() AND to_regclass('pg_catalog.pg_dist_partition') IS NULL
 AND to_regproc('pg_catalog.pg_stat_have_stats') IS NOT NULL
 THEN timestamptz_send(pg_postmaster_start_time()) || timestamptz_send(pg_stat_get_bgwriter_stat_reset_time())
@@ -33,13 +33,13 @@ class Postgres:
     dialect: Dialect = POSTGRES
 
     def __init__(self, url: str, *, write: bool, bounds: Bounds) -> None:
-        """Connect once, so that a wrong URL, user or server shows now; raises StoreError.
+        """Connect once, so that a wrong URL, user or server is found now; raises StoreError.
 
-        For a store opened to read, a server that is away is no error: a worker may start before its store.
+        A store opened to read may be unreachable, which is no error: a worker may start before its store.
         """
         self._bounds = bounds
         self._conninfo = address.conninfo(url, bounds, write=write)
-        self._shown = address.shown(self._conninfo)
+        self._name = address.display_name(self._conninfo)
         self._write = write
         limit = bounds.write_timeout_ms if write else bounds.statement_timeout_ms
         self._pool = Pool(partial(self._open, limit), bounds)
@@ -54,8 +54,8 @@ class Postgres:
         return f"Postgres({self})"
 
     def __str__(self) -> str:
-        """Name the host and the database alone."""
-        return self._shown
+        """Name only the host and the database."""
+        return self._name
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own, and again if its connection is lost.
@@ -66,12 +66,12 @@ class Postgres:
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Do the same with several statements, in one round trip."""
-        return self._asked(statements)[0]
+        return self._run(statements)[0]
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
         """Do the same, and give the mark of the state that the first one saw; once a session is lost, marks differ."""
         first, *others = statements or (_NOTHING,)
-        [marked, *found], generation = self._asked((Statement(_marked(first.text), first.params), *others))
+        [marked, *found], generation = self._run((Statement(_with_mark(first.text), first.params), *others))
         mark = marked[0][0] if marked else None
         rows = [row[1:] for row in marked]
         return [rows, *found] if statements else [], mark and b"%d %b" % (generation, mark)
@@ -89,7 +89,7 @@ class Postgres:
         return PostgresConnection(self._pool, TRANSACTION)
 
     def alone(self) -> PostgresConnection:
-        """Give a connection outside of the pool and of any transaction, which waits for its statements for ever."""
+        """Give a connection outside of the pool and of any transaction; its statements have no time limit."""
         return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE)
 
     def settle(self) -> None:
@@ -104,15 +104,15 @@ class Postgres:
         self._pool.close()
 
     def _open(self, limit_ms: int) -> Session:
-        plans = "force_custom_plan" if self._write else "auto"
-        return Session.open(self._conninfo, limit_ms=limit_ms, prepare=self._bounds.prepare, plans=plans)
+        plan_mode = "force_custom_plan" if self._write else "auto"
+        return Session.open(self._conninfo, limit_ms=limit_ms, prepare=self._bounds.prepare, plan_mode=plan_mode)
 
-    def _asked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
-        """Give the rows of each, and the generation of the session that ran them."""
-        ask = partial(self._ask, statements)
-        return ask() if self._write else again(ask)
+    def _run(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
+        """Give the rows of each statement, and the generation of the session that ran them."""
+        attempt = partial(self._run_once, statements)
+        return attempt() if self._write else again(attempt)
 
-    def _ask(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
+    def _run_once(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
         session = self._pool.borrow()
         try:
             for statement in statements:
@@ -124,5 +124,5 @@ class Postgres:
 
 
 @lru_cache(maxsize=4096)
-def _marked(text: str) -> str:
-    return text.join(_MARKED)
+def _with_mark(text: str) -> str:
+    return text.join(_WITH_MARK)

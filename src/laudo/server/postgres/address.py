@@ -15,11 +15,12 @@ from laudo.server.database import Bounds, StoreError
 
 
 def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
-    """Give the connection string; the URL and its service win over our defaults; raises StoreError without a password.
+    """Give the connection string; the URL and its service win over our defaults.
 
     The settings of a session are sent as `options`, with the first message, so that they cost no round trip and never
     stay behind on a connection that PgBouncer lends to others. PgBouncer must be told to ignore them
     (`ignore_startup_parameters = options`); then those of the role apply, which docs/operating.md lists.
+    Raises StoreError, which shows no password.
     """
     try:
         given = conninfo_to_dict(url)
@@ -31,50 +32,50 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
         # Pieces of a password, or of another URL, which an error about an unknown host or database would show.
         raise StoreError(_MALFORMED)
-    given = {**_of_service(given), **given}
+    given = {**_from_service_file(given), **given}
     settings: dict[str, object] = {
         "statement_timeout": bounds.write_timeout_ms if write else bounds.statement_timeout_ms,
         "jit": "off",
-        **_OF_ANSWERS,
+        **_COMMON_SETTINGS,
         "max_parallel_workers_per_gather": 0,
         "work_mem": _WORK_MEM,
-        **(_OF_WRITERS if write else _OF_READERS),
+        **(_WRITER_SETTINGS if write else _READER_SETTINGS),
     }
-    own = str(given.get("options", os.environ.get("PGOPTIONS", "")))
-    options = [*(f"-c {name}={value}" for name, value in settings.items()), own]
+    user_options = str(given.get("options", os.environ.get("PGOPTIONS", "")))
+    options = [*(f"-c {name}={value}" for name, value in settings.items()), user_options]
     defaults = _DEFAULTS | {"connect_timeout": str(math.ceil(bounds.connect_timeout_ms / 1000))}
     ours = {"client_encoding": "UTF8", "options": " ".join(options).strip()}
-    sought = str(given.get("target_session_attrs", os.environ.get("PGTARGETSESSIONATTRS")))
-    if not write and sought in _BY_SERVER:
-        ours["target_session_attrs"] = _BY_SERVER[sought]
+    target = str(given.get("target_session_attrs", os.environ.get("PGTARGETSESSIONATTRS")))
+    if not write and target in _SERVER_ROLE:
+        ours["target_session_attrs"] = _SERVER_ROLE[target]
     return make_conninfo("", **{**defaults, **given, **ours})
 
 
-def shown(conninfo: str) -> str:
+def display_name(conninfo: str) -> str:
     """Name the store by its hosts, their ports if given, and its database: no user, no password."""
-    told = conninfo_to_dict(conninfo)
-    hosts, ports = (str(told.get(name, "")).split(",") for name in ("host", "port"))
+    params = conninfo_to_dict(conninfo)
+    hosts, ports = (str(params.get(name, "")).split(",") for name in ("host", "port"))
     # One port is that of every host.
     pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
-    return f"postgresql://{','.join(_server(*pair) for pair in pairs)}/{told.get('dbname', '')}"
+    return f"postgresql://{','.join(_server(*pair) for pair in pairs)}/{params.get('dbname', '')}"
 
 
-def _of_service(given: Mapping[str, Any]) -> dict[str, str]:
-    """Give what a service file says of parameters that are otherwise set here, or by psycopg, which does not read it.
+def _from_service_file(given: Mapping[str, Any]) -> dict[str, str]:
+    """Give the parameters of a service file that are otherwise set here or by psycopg, which does not read the file.
 
-    libpq reads the file itself when it connects, for the rest: the password, and errors in the file.
+    libpq reads the file itself when it connects: it finds the other parameters, such as the password, and errors.
     """
     name = str(given.get("service", os.environ.get("PGSERVICE", "")))
     if not name:
         return {}
     section = re.compile(rf"^\s*\[{re.escape(name)}\](.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
-    own = str(given.get("servicefile", os.environ.get("PGSERVICEFILE", "~/.pg_service.conf")))
-    for file in (Path(own), Path(os.environ.get("PGSYSCONFDIR", os.devnull), "pg_service.conf")):
+    user_file = str(given.get("servicefile", os.environ.get("PGSERVICEFILE", "~/.pg_service.conf")))
+    for file in (Path(user_file), Path(os.environ.get("PGSYSCONFDIR", os.devnull), "pg_service.conf")):
         with suppress(OSError, RuntimeError):
             if found := section.search(file.expanduser().read_text("utf-8", "replace")):
                 # If a key is there twice, the first one counts.
-                said = dict(reversed(_SAID(found[1])))
-                return {key: value for key, value in said.items() if key in _OF_SERVICE}
+                entries = dict(reversed(_ENTRIES(found[1])))
+                return {key: value for key, value in entries.items() if key in _SERVICE_KEYS}
     return {}
 
 
@@ -94,20 +95,20 @@ _MALFORMED: Final = (
 _NOT_UTF8: Final = "the %-escapes in the store's URL are not UTF-8, in which é is %C3%A9"
 _WORK_MEM: Final = "32MB"
 """For a search among millions of persons: with the default 4 MB, its bitmap is lossy, and whole pages are searched."""
-_OF_ANSWERS: Final = {
+_COMMON_SETTINGS: Final = {
     "array_nulls": "on",
     "default_transaction_isolation": r"read\ committed",
     "gin_fuzzy_search_limit": 0,
     "row_security": "off",
 }
-"""These override the role and the database: otherwise lists and counts could lack rows, and a replica would refuse
-serializable transactions. A policy of a table that hides rows then raises an error."""
-_OF_READERS: Final = {"default_transaction_read_only": "on"}
-_OF_WRITERS: Final = {"lock_timeout": 0}
-"""Writers wait for one another, as long as a statement may take."""
-_BY_SERVER: Final = {"read-write": "primary", "read-only": "standby"}
+"""They override settings of the role and the database: otherwise lists and counts could lack rows, and a replica would
+refuse serializable transactions. A policy of a table that hides rows then raises an error."""
+_READER_SETTINGS: Final = {"default_transaction_read_only": "on"}
+_WRITER_SETTINGS: Final = {"lock_timeout": 0}
+"""Writers wait for one another for as long as a statement may take."""
+_SERVER_ROLE: Final = {"read-write": "primary", "read-only": "standby"}
 """What a reader means by target_session_attrs: libpq would find that our session may not write, on any server."""
-_SAID: Final = re.compile(r"^[^\S\n]*(\w+)=(.*?)[^\S\n]*$", re.MULTILINE).findall
+_ENTRIES: Final = re.compile(r"^[^\S\n]*(\w+)=(.*?)[^\S\n]*$", re.MULTILINE).findall
 _DEFAULTS: Final = {
     "fallback_application_name": "laudo",
     "keepalives_idle": "30",
@@ -115,7 +116,7 @@ _DEFAULTS: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-_OF_SERVICE: Final = {
+_SERVICE_KEYS: Final = {
     *_DEFAULTS,
     *("host", "hostaddr", "port", "dbname", "connect_timeout", "load_balance_hosts", "options", "target_session_attrs"),
 }

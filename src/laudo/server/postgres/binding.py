@@ -31,9 +31,9 @@ def numbered(text: str) -> bytes:
 
     def number(mark: re.Match[str]) -> str:
         nonlocal largest
-        named = int(mark[1]) if mark[1] else largest + 1
-        largest = max(largest, named)
-        return f"${named}"
+        position = int(mark[1]) if mark[1] else largest + 1
+        largest = max(largest, position)
+        return f"${position}"
 
     return _PLACEHOLDER.sub(number, text).encode()
 
@@ -51,7 +51,7 @@ def bound(params: Sequence[Any]) -> Bound:
 
 
 def columns(rows: Iterable[Row]) -> tuple[Any, ...]:
-    """Give the parameters that write many rows at once: the organization, which all share, and each other column."""
+    """Give the parameters that write many rows at once: the organization, which all share, then a list per column."""
     first, *others = zip(*rows, strict=True)
     return (first[0], *map(list, others))
 

@@ -22,7 +22,7 @@ NO_HOST: Final = "the host name in the store's URL is not valid: a part between 
 def is_fatal(result: PGresult) -> bool:
     """Tell whether a session is useless after this error.
 
-    Either the server or libpq has ended it, or the schema has changed under the statements that it has prepared.
+    Either the server or libpq has ended it, or the schema has changed since its statements were prepared.
     """
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
     if severity is None or severity in {b"FATAL", b"PANIC"}:
@@ -38,38 +38,38 @@ def failed(result: PGresult) -> Exception:
     code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     if is_fatal(result):
         return Lost(_ENDED.get(code, LOST))
-    said = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+    message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
     if result.error_field(pq.DiagnosticField.SOURCE_FUNCTION) == b"check_enable_rls":
         return StoreError(f"{_POLICY} (SQLSTATE {code})")
-    if code == "42501" and _OF_SCHEMA.search(said):
+    if code == "42501" and _SCHEMA_DENIED.search(message):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
-    if _is_overtaken(result, code):
+    if _is_concurrent_change(result, code):
         return Undone(f"{_UNDONE} (SQLSTATE {code})")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
             return kind(f"{text} (SQLSTATE {code})")
-    return _mistake(code)(said)
+    return _psycopg_error(code)(message)
 
 
 def refused(error: psycopg.Error) -> StoreError:
     """Give the error to raise if no connection could be made.
 
-    libpq gives no code here, so the server's words are matched: English ones, and Portuguese ones, which it uses if
-    that is its machine's language. An error that is not recognized counts as temporary.
+    libpq gives no code here, so the server's message is matched, in English and in Portuguese, which the server uses
+    if that is its machine's language. An error that is not recognized counts as temporary.
     """
-    said = " ".join(str(error).split())
-    if _CUT_OFF.search(said):
+    message = " ".join(str(error).split())
+    if _CUT_OFF.search(message):
         return Lost(LOST)
     for pattern, text in _REFUSALS:
-        if pattern.search(said):
-            return StoreError(text, said)
-    if _FULL.search(said):
-        return Busy("PostgreSQL has no connection left", said)
-    return Unavailable("PostgreSQL cannot be reached", said)
+        if pattern.search(message):
+            return StoreError(text, message)
+    if _NO_CONNECTION_LEFT.search(message):
+        return Busy("PostgreSQL has no connection left", message)
+    return Unavailable("PostgreSQL cannot be reached", message)
 
 
-def require_fit(libpq: PGconn, store: str) -> None:
+def require_supported(libpq: PGconn, store: str) -> None:
     """Raise StoreError if the server is too old, or if the database's encoding is not UTF8."""
     if libpq.server_version < OLDEST * 10_000:
         version = libpq.server_version // 10_000
@@ -79,14 +79,14 @@ def require_fit(libpq: PGconn, store: str) -> None:
         raise StoreError(f"{store}: the database has the encoding {encoding}: create one with ENCODING 'UTF8'")
 
 
-def _is_overtaken(result: PGresult, code: str) -> bool:
+def _is_concurrent_change(result: PGresult, code: str) -> bool:
     """Tell whether another session has just made or changed the same thing, such as a role, in the catalogs."""
     function = result.error_field(pq.DiagnosticField.SOURCE_FUNCTION)
-    is_own = result.error_field(pq.DiagnosticField.SCHEMA_NAME) == b"pg_catalog"
-    return (code, function) in _OVERTAKEN or (code == "23505" and is_own)
+    is_catalog = result.error_field(pq.DiagnosticField.SCHEMA_NAME) == b"pg_catalog"
+    return (code, function) in _CONCURRENT_CHANGES or (code == "23505" and is_catalog)
 
 
-def _mistake(code: str) -> Callable[[str], Exception]:
+def _psycopg_error(code: str) -> Callable[[str], Exception]:
     try:
         return psycopg.errors.lookup(code)
     except KeyError:
@@ -112,7 +112,7 @@ _POLICY: Final = (
     "or give the store's user BYPASSRLS"
 )
 _USER: Final = "PostgreSQL refuses the store's user; check its name, password and pg_hba.conf"
-_READS: Final = (
+_READ_ONLY: Final = (
     "this PostgreSQL is read-only: it is a replica, default_transaction_read_only is on, "
     "or the store was not opened for writing"
 )
@@ -122,11 +122,11 @@ _UNPREPARED: Final = (
 )
 
 _UNDONE: Final = "PostgreSQL rolled back the transaction because of another one; try again"
-_OVERTAKEN: Final = {("42710", b"CreateRole"), ("XX000", b"simple_heap_update")}
+_CONCURRENT_CHANGES: Final = {("42710", b"CreateRole"), ("XX000", b"simple_heap_update")}
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "08": (Unavailable, "PostgreSQL cannot reach a part of the store"),
-    "25006": (Unavailable, _READS),
+    "25006": (Unavailable, _READ_ONLY),
     "26000": (Unavailable, _UNPREPARED),
     "28": (StoreError, _USER),
     "3D000": (StoreError, "PostgreSQL has no such database; create it, or correct the store's URL"),
@@ -150,11 +150,11 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
 }
 """By code, or by class, which is its first two characters."""
 
-_OF_SCHEMA: Final = re.compile("denied for schema|negada para (o )?esquema")
-"""Finds that the right to make a table is missing, which has the same code as any other right."""
+_SCHEMA_DENIED: Final = re.compile("denied for schema|negada para (o )?esquema")
+"""Matches if the right to make a table is missing, an error with the same code as for any other right."""
 
 _CUT_OFF: Final = re.compile("terminating connection|terminando conex|server closed the connection")
-"""Somebody may have ended all sessions just now, even those that had only begun."""
+"""Somebody may have just ended all sessions, even those that were only starting."""
 
 _REFUSALS: Final = (
     (
@@ -185,7 +185,7 @@ _REFUSALS: Final = (
     ),
 )
 
-_FULL: Final = re.compile(
+_NO_CONNECTION_LEFT: Final = re.compile(
     "too many (clients|connections)|connection slots|no more connections|muitos clientes|muitas conex|slots de conex"
 )
-"""What PostgreSQL says of the limits of a server, a role or a database, and what PgBouncer says."""
+"""What PostgreSQL says at the limit of a server, a role or a database, and what PgBouncer says."""

@@ -23,7 +23,7 @@ from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
 _MOST_PREPARED: Final = 1000
-"""Most statements that a connection keeps prepared; their texts are made of constants, so that there are fewer."""
+"""Limit of the statements that a connection keeps prepared; their texts are made of constants, so there are fewer."""
 
 _SYNC: Final = int(pq.ExecStatus.PIPELINE_SYNC)
 _FAILED: Final = int(pq.ExecStatus.FATAL_ERROR)
@@ -34,10 +34,10 @@ _MARGIN_MS: Final = 500
 _ENDS: Final = (b"COMMIT", b"ROLLBACK")
 """Never prepared: even if PgBouncer does not know what was prepared, a failed transaction must end."""
 
-_AT_ONCE: Final = (b"BEGIN", *_ENDS)
-"""How statements begin that add nothing to the time for which an answer may be waited for."""
+_INSTANT: Final = (b"BEGIN", *_ENDS)
+"""Beginnings of the statements that take no time, and so do not extend the wait for an answer."""
 
-_PLANS: Final = """
+_SET_PLAN_MODE: Final = """
 SELECT set_config('plan_cache_mode', CASE WHEN 1000 <= (
   SELECT min(reltuples) FROM pg_class WHERE oid = to_regclass('relatorio')
     OR (oid IN (to_regclass('tally'), to_regclass('pessoa')) AND 262144 <= pg_relation_size(oid))
@@ -54,39 +54,39 @@ persons. Another mode that somebody has set stays, as Citus needs it.
 
 
 class Hung(Unavailable):
-    """The server has been silent for longer than all that it was sent may take."""
+    """The server has been silent for longer than the statements sent to it may take."""
 
 
 class Session:
-    """A connection for one thread at a time; once an exchange has broken off, it is `spoilt`, and must be closed."""
+    """A connection for one thread at a time; after an interrupted exchange it is `broken`, and must be closed."""
 
     def __init__(self, connection: psycopg.Connection[Any], *, limit_ms: int, prepare: bool) -> None:
-        """`limit_ms` is the server's limit for each statement, for which this side waits, too; 0 means for ever."""
+        """`limit_ms` is the server's time limit for each statement; this side waits as long, with 0 without limit."""
         self._connection = connection
         self._libpq: PGconn = connection.pgconn
         connection.adapters.register_loader("varchar", ByteaBinaryLoader)  # a page's items, sent as they are
-        self._rows = Transformer(connection)
+        self._loader = Transformer(connection)
         self._poll = select.poll()
         self._poll.register(self._libpq.socket, select.POLLIN)
         self._limit_ms = limit_ms
         self._sent = 0
         self._prepare = prepare
         self._prepared: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
-        self._fresh: list[tuple[bytes, tuple[int, ...]]] = []
+        self._unconfirmed: list[tuple[bytes, tuple[int, ...]]] = []
         self._names = count()
-        self._left = 0
-        self._tells = False
-        self._told = False
+        self._pending_syncs = 0
+        self._reports_wait = False
+        self._has_reported_wait = False
         self.generation = 0
-        self.opened = monotonic()
-        self.spoilt = False
+        self.opened_at = monotonic()
+        self.broken = False
         self.hung = False
         self._exchange = _Exchange(self)
         self._libpq.enter_pipeline_mode()
 
     @classmethod
-    def open(cls, conninfo: str, *, limit_ms: int, prepare: bool, plans: str) -> Self:
-        """Connect; the server plans each prepared statement once if the store is large, else as the mode `plans` says.
+    def open(cls, conninfo: str, *, limit_ms: int, prepare: bool, plan_mode: str) -> Self:
+        """Connect; the server plans each prepared statement once if the store is large, else as `plan_mode` says.
 
         Raises Unavailable (Hung, if there was no answer), or StoreError if trying again would not help.
         """
@@ -99,10 +99,10 @@ class Session:
         except UnicodeError:
             raise StoreError(failures.NO_HOST) from None
         try:
-            failures.require_fit(connection.pgconn, address.shown(conninfo))
+            failures.require_supported(connection.pgconn, address.display_name(conninfo))
             session = cls(connection, limit_ms=limit_ms, prepare=prepare)
             if prepare:
-                session.send(_PLANS, (plans,))
+                session.send(_SET_PLAN_MODE, (plan_mode,))
                 session.receive()
         except BaseException:
             connection.close()
@@ -118,63 +118,63 @@ class Session:
         """Send a statement after those already sent; `receive` gives the rows of the last one."""
         query = numbered(text)
         types, values, formats = bound(params)
-        self._sent += not query.startswith(_AT_ONCE)
+        self._sent += not query.startswith(_INSTANT)
         with self._exchange:
-            name = self._name(query, types)
+            name = self._prepared_name(query, types)
             if name is None:
                 self._libpq.send_query_params(query, values, types, formats, pq.Format.BINARY)
             else:
                 self._libpq.send_query_prepared(name, values, formats, pq.Format.BINARY)
 
     def push(self) -> None:
-        """Let the server begin with what was sent, while this side goes on."""
+        """Let the server begin to run what was sent, without waiting for it."""
         with self._exchange:
             self._flush()
 
-    def leave(self) -> None:
-        """Let the server run what was sent; its answers are read, and ignored, together with the next ones.
+    def ignore_answers(self) -> None:
+        """Let the server run what was sent, without waiting; its answers are skipped when the next ones are read.
 
-        What was to be prepared with it may have failed, and is prepared again.
+        Statements that were sent to be prepared may have failed, so they are prepared again.
         """
         with self._exchange:
             self._libpq.pipeline_sync()
             self._flush()
-            self._left += 1
-        self._forget()
+            self._pending_syncs += 1
+        self._forget_unconfirmed()
 
     def receive(self) -> list[Row]:
-        """Wait for what was sent to be done, and give the rows of its last statement; raises the first failure."""
-        return self._rows_of(self._received()[-1:])
+        """Wait until what was sent is done, and give the rows of its last statement; raises the first failure."""
+        return self._rows_of(self._receive_answers()[-1:])
 
     def receive_lock(self) -> list[Row]:
         """Do the same for a lock that others may hold; a long wait without a limit is reported, once."""
-        self._tells = not self._limit_ms and not self._told
+        self._reports_wait = not self._limit_ms and not self._has_reported_wait
         try:
             return self.receive()
         finally:
-            self._tells = False
+            self._reports_wait = False
 
     def receive_each(self, most: int) -> list[list[Row]]:
         """Do the same, but give the rows of each of the last queries, at most `most`."""
-        queries = [answer for answer in self._received() if answer.status == pq.ExecStatus.TUPLES_OK]
+        queries = [answer for answer in self._receive_answers() if answer.status == pq.ExecStatus.TUPLES_OK]
         return [self._rows_of([answer]) for answer in queries[-most:]]
 
-    def _received(self) -> list[PGresult]:
+    def _receive_answers(self) -> list[PGresult]:
         with self._exchange:
             self._libpq.pipeline_sync()
-            answers, failure = self._answers()
+            answers, failure = self._read_answers()
         self._sent = 0
         if failure is not None:
-            self._forget()
+            self._forget_unconfirmed()
             raise failures.failed(failure)
-        self._fresh.clear()
+        self._unconfirmed.clear()
         return answers
 
     def _rows_of(self, answers: list[PGresult]) -> list[Row]:
         if not answers or answers[0].status != pq.ExecStatus.TUPLES_OK:
             return []
-        self._rows.set_pgresult(answers[0])
-        return self._rows.load_rows(0, answers[0].ntuples, tuple)
+        self._loader.set_pgresult(answers[0])
+        return self._loader.load_rows(0, answers[0].ntuples, tuple)
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters; raises the first failure, after which none was run."""
@@ -183,53 +183,53 @@ class Session:
             self._libpq.exit_pipeline_mode()
             self._libpq.send_query(text.encode())
             self._flush()
-            results = list(iter(self._next, None))
+            results = list(iter(self._next_result, None))
             self._libpq.enter_pipeline_mode()
         for result in results:
             if result.status == pq.ExecStatus.FATAL_ERROR:
-                self.spoilt = failures.is_fatal(result)
+                self.broken = failures.is_fatal(result)
                 raise failures.failed(result)
 
     def close(self) -> None:
         self._connection.close()
 
-    def _name(self, query: bytes, types: tuple[int, ...]) -> bytes | None:
-        """Give the name under which a statement is prepared, in the same round trip if it is new; None without one."""
+    def _prepared_name(self, query: bytes, types: tuple[int, ...]) -> bytes | None:
+        """Give a statement's prepared name, None without one; a new one is prepared in the same round trip."""
         key = (query, types)
         name = self._prepared.get(key)
         if name is None and self._prepare and query not in _ENDS and len(self._prepared) < _MOST_PREPARED:
-            name = self._prepared[key] = _named(next(self._names), key)
-            self._fresh.append(key)
+            name = self._prepared[key] = _unique_name(next(self._names), key)
+            self._unconfirmed.append(key)
             self._libpq.send_prepare(name, query, types)
         return name
 
-    def _forget(self) -> None:
-        for key in self._fresh:
+    def _forget_unconfirmed(self) -> None:
+        for key in self._unconfirmed:
             del self._prepared[key]
-        self._fresh.clear()
+        self._unconfirmed.clear()
 
-    def _answers(self) -> tuple[list[PGresult], PGresult | None]:
-        """Send the rest, and read to the end; give the results, without those of what was left, and the first failure.
+    def _read_answers(self) -> tuple[list[PGresult], PGresult | None]:
+        """Send the rest, and read to the end; give the results, without the ignored ones, and the first failure.
 
-        If nothing was read while sending, the end cannot have come yet. So it is waited for at once: each time libpq is
-        asked whether it must be, other threads may run.
+        If nothing was read while sending, the end cannot have come yet. So the wait begins at once: each time that
+        libpq is asked whether it is necessary, other threads may run.
         """
         answers: list[PGresult] = []
         failure = None
-        self._left += 1
+        self._pending_syncs += 1
         if not self._flush():
-            self._arrive()
-        while self._left:
-            result = self._next()
+            self._read_input()
+        while self._pending_syncs:
+            result = self._next_result()
             if result is None:
                 raise Lost(failures.LOST)
             status = result.status
             if status == _SYNC:
-                self._left -= 1
+                self._pending_syncs -= 1
                 continue
             if status == _FAILED and failures.is_fatal(result):
                 raise failures.failed(result)
-            if self._left == 1:
+            if self._pending_syncs == 1:
                 if status == _FAILED:
                     failure = failure or result
                 else:
@@ -237,17 +237,17 @@ class Session:
             self._libpq.get_result()  # None, which ends the results of a statement, and comes with them
         return answers, failure
 
-    def _next(self) -> PGresult | None:
+    def _next_result(self) -> PGresult | None:
         while self._libpq.is_busy():
-            self._arrive()
+            self._read_input()
         return self._libpq.get_result()
 
-    def _arrive(self) -> None:
+    def _read_input(self) -> None:
         self._wait()
         self._libpq.consume_input()
 
     def _flush(self) -> bool:
-        """Send what libpq holds; tells whether something was read, which happens if the kernel takes only a part."""
+        """Send what libpq has buffered; tells whether something was read, as when the kernel takes only a part."""
         has_read = False
         while self._libpq.flush():
             self._poll.modify(self._libpq.socket, select.POLLIN | select.POLLOUT)
@@ -258,20 +258,20 @@ class Session:
         return has_read
 
     def _wait(self) -> None:
-        if self._tells and not self._poll.poll(SILENT_SECONDS * 1000):
-            self._tells, self._told = False, True
+        if self._reports_wait and not self._poll.poll(SILENT_SECONDS * 1000):
+            self._reports_wait, self._has_reported_wait = False, True
             logs.notice(WAITS)
-        if not self._poll.poll(self._silence_ms()):
+        if not self._poll.poll(self._timeout_ms()):
             self.hung = True
             raise Hung(failures.HUNG)
 
-    def _silence_ms(self) -> int | None:
-        """Give how long the server may be silent: what is sent together is answered together, when all is done."""
+    def _timeout_ms(self) -> int | None:
+        """Give how long the server may be silent: statements sent together are answered together, after the last."""
         return max(self._sent, 1) * self._limit_ms + _MARGIN_MS if self._limit_ms else None
 
 
 class _Exchange:
-    """A block that leaves a session spoilt unless it comes to its end; on a spoilt one it raises Lost."""
+    """A block that leaves a session broken if an exception ends it; on a broken one it raises Lost."""
 
     __slots__ = ("_session",)
 
@@ -279,20 +279,20 @@ class _Exchange:
         self._session = session
 
     def __enter__(self) -> None:
-        if self._session.spoilt:
+        if self._session.broken:
             raise Lost(failures.LOST)
-        self._session.spoilt = True
+        self._session.broken = True
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is None:
-            self._session.spoilt = False
+            self._session.broken = False
         elif isinstance(error, psycopg.OperationalError):
             raise Lost(failures.LOST) from error
 
 
-def _named(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
+def _unique_name(number: int, key: tuple[bytes, tuple[int, ...]]) -> bytes:
     """Make a name that no session gives to another statement.
 
-    A PgBouncer that is too old, or not told to keep names apart, runs what another session has prepared by that name.
+    A PgBouncer that is too old, or not configured to separate names, runs what another session prepared by that name.
     """
     return b"laudo%d_%s" % (number, blake2b(repr(key).encode(), digest_size=8).hexdigest().encode())

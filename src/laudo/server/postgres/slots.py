@@ -1,4 +1,4 @@
-"""Limits how many threads do something at once, and how many more wait for it, and says who is next."""
+"""Limits how many threads do something at once, and how many more wait for it, and chooses the next one."""
 
 import threading
 from collections import deque
@@ -11,36 +11,36 @@ _LONG_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True, eq=False)
-class _Turn:
+class _Waiter:
     since: float
-    come: threading.Lock = field(default_factory=threading.Lock)
+    wakeup: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.come.acquire()
+        self.wakeup.acquire()
 
     @property
-    def is_long(self) -> bool:
+    def has_waited_long(self) -> bool:
         return monotonic() - self.since > _LONG_SECONDS
 
 
 class Slots:
     """Hands each free slot to the thread that has waited longest.
 
-    With a semaphore of Python's, a thread that has just given its slot back can take it again before a waiting thread
-    has woken up: with more threads than connections, some waited for seconds while others asked hundreds of times.
+    With Python's semaphore, a thread that has just given its slot back can take it again before a waiting thread has
+    woken up: with more threads than connections, some waited for seconds while others got a slot hundreds of times.
 
     While waits are short, any number of threads may wait. Once they are long, only as many as there are slots may wait
-    until their time is up. The others are refused at once, until a slot is handed on after a short wait again.
-    Otherwise all threads of a process would come to wait for a server that does not answer, and none would be left for
-    requests that do not need it.
+    until their time is up. The others are refused at once, until a thread gets a slot after a short wait again.
+    Otherwise all threads of a process would end up waiting for a server that does not answer, and none would be left
+    for requests that do not need it.
     """
 
     def __init__(self, number: int) -> None:
-        """Begin with all of them free."""
+        """Make `number` slots, all of them free."""
         self._free = number
-        self._patient = number
+        self._number = number
         self._waits_are_long = False
-        self._waiting: deque[_Turn] = deque()
+        self._waiting: deque[_Waiter] = deque()
         self._lock = threading.Lock()
 
     def take(self, timeout: float) -> bool:
@@ -50,39 +50,39 @@ class Slots:
                 self._free -= 1
                 self._waits_are_long = False
                 return True
-            turn, place = _Turn(monotonic()), len(self._waiting)
+            waiter, place = _Waiter(monotonic()), len(self._waiting)
             if not self._may_wait(place):
                 return False
-            self._waiting.append(turn)
-            deadline = turn.since + timeout
-            until = self._until(place, deadline)
-        while not turn.come.acquire(timeout=max(0.0, until - monotonic())):
+            self._waiting.append(waiter)
+            deadline = waiter.since + timeout
+            next_check = self._next_check(place, deadline)
+        while not waiter.wakeup.acquire(timeout=max(0.0, next_check - monotonic())):
             with self._lock:
-                if turn not in self._waiting:
+                if waiter not in self._waiting:
                     return True
-                place = self._waiting.index(turn)
+                place = self._waiting.index(waiter)
                 if monotonic() >= deadline or not self._may_wait(place):
-                    self._waiting.remove(turn)
+                    self._waiting.remove(waiter)
                     self._waits_are_long = True
                     return False
-                until = self._until(place, deadline)
+                next_check = self._next_check(place, deadline)
         return True
 
     def give_back(self) -> None:
         """Hand a slot on, or free it."""
         with self._lock:
             if self._waiting:
-                turn = self._waiting.popleft()
-                self._waits_are_long = turn.is_long
-                turn.come.release()
+                waiter = self._waiting.popleft()
+                self._waits_are_long = waiter.has_waited_long
+                waiter.wakeup.release()
             else:
                 self._free += 1
 
     def _may_wait(self, place: int) -> bool:
         """Tell whether a thread may wait at this place of the queue."""
-        self._waits_are_long |= bool(self._waiting) and self._waiting[0].is_long
-        return place < self._patient or not self._waits_are_long
+        self._waits_are_long |= bool(self._waiting) and self._waiting[0].has_waited_long
+        return place < self._number or not self._waits_are_long
 
-    def _until(self, place: int, deadline: float) -> float:
+    def _next_check(self, place: int, deadline: float) -> float:
         """Give the instant at which a thread at this place has to check whether it may go on waiting."""
-        return deadline if place < self._patient else min(deadline, self._waiting[0].since + _LONG_SECONDS)
+        return deadline if place < self._number else min(deadline, self._waiting[0].since + _LONG_SECONDS)

@@ -20,11 +20,11 @@ T = TypeVar("T")
 SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 TRANSACTION: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 ALONE: Final = ""
-"""No transaction: each statement ends by itself, and the connection with the block."""
+"""No transaction: each statement is one by itself, and the connection is closed at the end of the block."""
 _DURABLE: Final = """
 SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
 """
-"""Whatever the role or database sets, what is acknowledged is on the disk; a setting that waits for standbys stays."""
+"""What is acknowledged is on the disk, even if the role or database sets otherwise; waiting for standbys stays."""
 _HAS_COLUMN: Final = """
 SELECT EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -66,7 +66,7 @@ class PostgresConnection:
             elif self._begin == SNAPSHOT:
                 with suppress(Unavailable):
                     self._session.send("COMMIT")
-                    self._session.leave()
+                    self._session.ignore_answers()
             elif error is not None:
                 self._roll_back()
             else:
@@ -85,7 +85,7 @@ class PostgresConnection:
         return self._exchange(statements, partial(Session.receive_each, most=len(statements)))
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        """Write rows with one statement, which the server runs meanwhile; the next `fetch` or the end raises errors."""
+        """Start one statement that writes rows, without waiting; the next `fetch`, or the end, raises its errors."""
         given = list(rows)
         if given:
             self._send(Statement(self.dialect.written(write), columns(given)))
@@ -93,7 +93,7 @@ class PostgresConnection:
             self._has_written = True
 
     def hold(self, name: str, *, patient: bool = True) -> None:
-        """Take the lock whose number is a hash of this name: wait for it, or raise Locked if not `patient`."""
+        """Take the lock whose number is a hash of this name; wait for it, or raise Locked if not `patient`."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
         lock = f"pg_{'' if patient else 'try_'}advisory_{'' if self._begin == ALONE else 'xact_'}lock"
         if self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock) == [(False,)]:
@@ -109,18 +109,18 @@ class PostgresConnection:
         return self.fetch(Statement(_HAS_COLUMN, (table, name))) == [(True,)]
 
     def _exchange(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
-        """Send and receive; if the first exchange finds that the idle connection has died, take another one."""
+        """Send and receive; if the first exchange finds that the idle connection is lost, use another one."""
         if not self._begun:
             try:
-                return self._exchanged(statements, receive)
+                return self._exchange_once(statements, receive)
             except Lost:
-                if not self._session.spoilt:
+                if not self._session.broken:
                     raise
                 self._session = self._pool.renew(self._session)
                 self._begun = False
-        return self._exchanged(statements, receive)
+        return self._exchange_once(statements, receive)
 
-    def _exchanged(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
+    def _exchange_once(self, statements: Sequence[Statement], receive: Callable[[Session], T]) -> T:
         for statement in statements:
             self._send(statement)
         found = receive(self._session)
@@ -140,8 +140,8 @@ class PostgresConnection:
                 self._session.send(_DURABLE)
 
     def _commit(self) -> None:
-        """Commit once all is written: if the connection is lost before, it is certain that nothing is stored."""
-        if self._session.spoilt:
+        """Commit after all is written: if the connection is lost before, it is certain that nothing is stored."""
+        if self._session.broken:
             raise Lost(LOST)
         if self._session.is_failed:
             self._roll_back()
@@ -156,13 +156,13 @@ class PostgresConnection:
             self._session.send("COMMIT")
             self._session.receive()
         except Exception as error:
-            if self._session.spoilt:
+            if self._session.broken:
                 raise Doubtful(_DOUBTFUL) from error
             self._roll_back()
             raise
 
     def _roll_back(self) -> None:
         with suppress(Unavailable):
-            self._session.leave()  # After a failed write all is skipped up to here, unlike the rollback.
+            self._session.ignore_answers()  # After a failed write all is skipped up to here, but not the rollback.
             self._session.send("ROLLBACK")
-            self._session.leave()
+            self._session.ignore_answers()
