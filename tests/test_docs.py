@@ -90,7 +90,7 @@ def test_operating_lists_every_field_of_an_import() -> None:
     [
         ("Import", f"may have {lines.LONGEST // 1024} KiB"),
         ("Import", f"batches of {batches.LEAST:,} to {batches.MOST:,}"),
-        ("Import", f"Where less than {session._AMPLE >> 30} GiB is free"),
+        ("Import", f"Where less than {session._AMPLE_BYTES >> 30} GiB is free"),
         ("Delete", f"up to {deletes.BATCH:,} at a time"),
         ("Delete", f"up to {removal.MOST:,} in one transaction"),
         ("Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),

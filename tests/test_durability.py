@@ -222,7 +222,7 @@ def test_a_writer_syncs_to_disk_at_each_commit(store_url: str) -> None:
 def test_the_wal_is_kept_between_batches_only_with_ample_disk_space(
     store: Store, store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch, *, room: int, waits: bool
 ) -> None:
-    monkeypatch.setattr(files, "room", lambda _path: room)
+    monkeypatch.setattr(files, "free_bytes", lambda _path: room)
     log = Path(f"{store_url.removeprefix('sqlite:///')}-wal")
     ingest = Ingest(store.database, account.id_conta)
     for n in range(3):
@@ -236,7 +236,7 @@ def test_a_long_wal_is_checkpointed(
 ) -> None:
     log = Path(f"{store_url.removeprefix('sqlite:///')}-wal")
     ingest = Ingest(store.database, account.id_conta)
-    monkeypatch.setattr(session, "_LONGEST", 100)
+    monkeypatch.setattr(session, "_MAX_LOG_PAGES", 100)
     ingest.write([relatorio(n) for n in range(100)])
     sizes = []
     for first in range(100, 2100, 100):
@@ -249,7 +249,7 @@ def test_a_long_wal_is_checkpointed(
 def test_a_full_disk_stops_writes_to_a_store_but_not_reads(
     store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "room", lambda _path: 0)
+    monkeypatch.setattr(files, "free_bytes", lambda _path: 0)
     file = Path(store_url.removeprefix("sqlite:///"))
     log = Path(f"{file}-wal")
     with closing(open_store(store_url, write=True)) as database:
@@ -433,7 +433,7 @@ def test_a_new_connection_to_a_replaced_store_is_refused(stores: Stores, monkeyp
         second.rename(first)
 
         def another_thread_checks() -> float:
-            database._next_look = 60.0
+            database._next_check = 60.0
             return 0.0
 
         monkeypatch.setattr(sqlite_store, "monotonic", another_thread_checks)

@@ -14,15 +14,15 @@ from laudo.core.sql import SQLITE, Dialect, Statement
 from laudo.server import files
 from laudo.server.database import PATIENT, Bounds, Mark, Row, StoreError, Unavailable
 from laudo.server.sqlite import failures
-from laudo.server.sqlite.session import Session, array_bound
+from laudo.server.sqlite.session import Session, bind_array
 from laudo.server.sqlite.transaction import SqliteConnection
 
 OLDEST: Final = 3_051_003
 """Before 3.51.3 two connections that write can corrupt a database in WAL mode."""
 
-_LOOK_SECONDS: Final = 0.1
-"""Seconds between two checks of a reader whether the file is still in its place: a check takes three microseconds,
-and reading a page takes twenty."""
+_CHECK_SECONDS: Final = 0.1
+"""How often a reader checks whether the file is still in its place: a check takes three microseconds, and reading a
+page takes twenty."""
 _REPLACED: Final = (
     "the store's file, or its -shm, was replaced or removed while it was open; start again to use the current one"
 )
@@ -35,8 +35,8 @@ _WRITE: Final = (
     "PRAGMA temp_store = FILE",  # A sort for a new index takes the size of the table.
 )
 _BEGIN_TO_WRITE: Final = "PRAGMA journal_mode = WAL; BEGIN IMMEDIATE"
-"""The mode stays in the file, so it is set only here: a file that is only looked at, perhaps of another application,
-stays as it was."""
+"""The mode stays in the file, so it is set only here: a file that is only read, perhaps of another application, stays
+as it was."""
 
 
 class Sqlite:
@@ -57,19 +57,19 @@ class Sqlite:
         self._seconds = 0.0 if write else bounds.statement_timeout_ms / 1000
         self._local = threading.local()
         self._opened: list[Session] = []
-        self._places: dict[str, files.Place | None] = {}
-        self._next_look = 0.0
+        self._file_ids: dict[str, files.FileId | None] = {}
+        self._next_check = 0.0
         self._is_in_place = True
-        session = self._in_place()
+        session = self._session()
         file = session.filename  # Links are resolved: its companions are beside it.
         has_log = session.rows("PRAGMA journal_mode") == [("wal",)]
         if has_log:
-            self._places[f"{file}-shm"] = files.place(f"{file}-shm")
+            self._file_ids[f"{file}-shm"] = files.file_id(f"{file}-shm")
         self._wal_index = files.wal_index(file) if has_log and not write else None
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement in a snapshot of its own; raises Unavailable, StoreError."""
-        return self._in_place().rows(statement.text, statement.params)
+        return self._session().rows(statement.text, statement.params)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, each in a snapshot of its own; raises Unavailable, StoreError."""
@@ -78,12 +78,12 @@ class Sqlite:
     def mark(self) -> Mark:
         """Give the mark of the file as it is now, without asking SQLite.
 
-        None if the store is opened to write, or had no log when it was opened. Also None, a moment later, if the file
-        has gone, so that nothing that is kept is given any more.
+        None if the store is opened to write, or had no log when it was opened. Also None soon after the file has gone,
+        so that no kept answer is given any more.
         """
         if self._wal_index is None:
             return None
-        return self._wal_index[: files.HEADER_BYTES] if self._look() else None
+        return self._wal_index[: files.HEADER_BYTES] if self._check_in_place() else None
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
         """Do the same, without a mark: `mark` gives it, if there can be one."""
@@ -91,11 +91,11 @@ class Sqlite:
 
     def snapshot(self) -> SqliteConnection:
         """Give a connection inside one read transaction."""
-        return SqliteConnection(self._in_place(), "BEGIN")
+        return SqliteConnection(self._session(), "BEGIN")
 
     def transaction(self) -> SqliteConnection:
         """Give a connection inside the store's one write transaction; raises Unavailable."""
-        session = self._in_place()
+        session = self._session()
         session.require_room()
         return SqliteConnection(session, _BEGIN_TO_WRITE)
 
@@ -105,25 +105,25 @@ class Sqlite:
 
     def settle(self) -> None:
         """Write the log into the file and empty it; raises Unavailable."""
-        self._in_place().settle()
+        self._session().settle()
 
     def vacuum(self) -> None:
         """Rewrite the file, which needs its size once more on the disk, for a while twice; raises Unavailable."""
-        self._in_place().vacuum()
+        self._session().vacuum()
 
     def close(self) -> None:
-        """Close every thread's connection; what was written is in the file then, unless somebody reads for long."""
+        """Close every thread's connection; then what was written is in the file, unless somebody reads for long."""
         for connection in self._opened:
             if self._write:
                 connection.settle()
             connection.close()
         self._opened.clear()
-        self._places.clear()
+        self._file_ids.clear()
         self._wal_index = None
         self._local = threading.local()
 
-    def _in_place(self) -> Session:
-        """Give the thread's connection; raises Unavailable if the file has gone from its path, and so is not the store.
+    def _session(self) -> Session:
+        """Give the thread's connection; raises Unavailable if its file is no longer at the store's path.
 
         Otherwise it would go on for ever, reading what nobody writes and writing what nobody reads.
         """
@@ -131,20 +131,20 @@ class Sqlite:
         if connection is None:
             connection = self._local.connection = self._open()
             self._opened.append(connection)
-        if not self._look():
+        if not self._check_in_place():
             raise Unavailable(_REPLACED)
         return connection
 
-    def _look(self) -> bool:
+    def _check_in_place(self) -> bool:
         """Tell whether the file and the WAL index are still in their places; a reader looks only now and then."""
         now = monotonic()
-        if self._write or now >= self._next_look:
-            self._next_look = now + _LOOK_SECONDS
-            self._is_in_place = all(files.place(path) == place for path, place in self._places.items())
+        if self._write or now >= self._next_check:
+            self._next_check = now + _CHECK_SECONDS
+            self._is_in_place = all(files.file_id(path) == file_id for path, file_id in self._file_ids.items())
         return self._is_in_place
 
     def _open(self) -> Session:
-        if not self._write and not files.named(self._path).is_file():
+        if not self._write and not files.as_path(self._path).is_file():
             raise StoreError(f"there is no store at {self._path}; run `laudo migrate` to create one")
         if self._write:
             files.make(self._path)
@@ -157,8 +157,8 @@ class Sqlite:
             except apsw.Error as error:
                 failures.translate(error, self._path)
                 raise
-            place = files.place(self._path)
-            if self._places.setdefault(self._path, place) != place:
+            file_id = files.file_id(self._path)
+            if self._file_ids.setdefault(self._path, file_id) != file_id:
                 raise Unavailable(_REPLACED)
             unless_opened.pop_all()
         return connection
@@ -166,7 +166,7 @@ class Sqlite:
     def _set_up(self, connection: Session) -> None:
         # Otherwise every statement is planned again for each bound value: 16 µs instead of 3 for a token's owner.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        connection.convert_binding = array_bound
+        connection.convert_binding = bind_array
         connection.wait_for_writers(endlessly=self._write)
         for pragma in _WRITE if self._write else _READ:
             connection.execute(pragma).fetchall()
@@ -174,4 +174,4 @@ class Sqlite:
         if self._write:
             connection.keep_log_short()
         if self._seconds:
-            connection.end_after(self._seconds)
+            connection.set_statement_timeout(self._seconds)

@@ -8,18 +8,18 @@ import apsw
 from laudo.server import files
 from laudo.server.database import LOCKED, NO_SCHEMA, Locked, Slow, StoreError, Unavailable, WordsDamagedError
 
-_BESIDE: Final = "and those of its folder, -wal and -shm"
-_LONGEST: Final = 504
+_COMPANIONS: Final = "and those of its folder, -wal and -shm"
+_MAX_BYTES: Final = 504
 """Bytes of a path: SQLite has room for 512, and appends `-journal`."""
-_NO_INDEX: Final = (
+_DAMAGED_WORDS: Final = (
     "invalid fts5 file format",
     "vtable constructor failed",
     "no such fts5 table",
     "no such table: main.pessoa_words_",
 )
-"""How FTS5's errors begin if the index of words is not even in its format; all other damage has a code."""
-_OLDER: Final = ("no such table", "no such column", "no such index")
-"""How SQLite's errors begin if a statement needs a migration that the store has not had."""
+"""Beginnings of FTS5's errors if the index of words is not even in its format; all other damage has a code."""
+_OLD_SCHEMA: Final = ("no such table", "no such column", "no such index")
+"""Beginnings of SQLite's errors if a statement needs a migration that the store does not have."""
 
 
 def translate(error: apsw.Error, path: str) -> None:
@@ -36,13 +36,15 @@ def translate(error: apsw.Error, path: str) -> None:
             raise Unavailable(f"the store {path} cannot be opened: {why}") from error
         case apsw.CantOpenError() | apsw.IOError() | apsw.ReadOnlyError() | apsw.PermissionsError():
             name = type(error).__name__
-            message = f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_BESIDE}"
+            message = (
+                f"the store {path} cannot be read or written ({name}): check its path, rights and disk, {_COMPANIONS}"
+            )
             raise Unavailable(message) from error
         case apsw.CorruptError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
             raise _words_damaged(path) from error
-        case apsw.SQLError() if str(error).startswith(_NO_INDEX):
+        case apsw.SQLError() if str(error).startswith(_DAMAGED_WORDS):
             raise _words_damaged(path) from error
-        case apsw.SQLError() if str(error).startswith(_OLDER):
+        case apsw.SQLError() if str(error).startswith(_OLD_SCHEMA):
             raise Unavailable(NO_SCHEMA) from error
         case apsw.NotADBError() | apsw.CorruptError():
             todo = "restore it from a backup, unless `laudo verify --repair` can repair it"
@@ -50,10 +52,10 @@ def translate(error: apsw.Error, path: str) -> None:
 
 
 def _why_unopened(path: str) -> str | None:
-    """Tell what is wrong with a path, if that is plain."""
-    if not files.named(path).parent.is_dir():
+    """Tell what is wrong with a path; None if nothing is found."""
+    if not files.as_path(path).parent.is_dir():
         return f"there is no folder {Path(path).parent}"
-    return f"its path is longer than SQLite's limit of {_LONGEST} bytes" if len(path.encode()) > _LONGEST else None
+    return f"its path is longer than SQLite's limit of {_MAX_BYTES} bytes" if len(path.encode()) > _MAX_BYTES else None
 
 
 def _words_damaged(path: str) -> WordsDamagedError:

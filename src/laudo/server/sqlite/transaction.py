@@ -15,7 +15,7 @@ class SqliteConnection:
     dialect: Dialect = SQLITE
 
     def __init__(self, connection: Session, begin: str) -> None:
-        """`begin` is what opens the transaction."""
+        """`begin` is the statement that opens the transaction."""
         self._connection = connection
         self._begin = begin
 
@@ -47,7 +47,7 @@ class SqliteConnection:
         self._connection.write(self.dialect.written(write), rows)
 
     def hold(self, _name: str, *, patient: bool = True) -> None:
-        """Return at once: a write transaction has the store for itself."""
+        """Return at once: a write transaction already excludes all other writers."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
