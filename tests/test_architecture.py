@@ -20,7 +20,7 @@ from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
 from laudo.core.sql import SQLITE, Owner
 from laudo.server import app, keys
 from laudo.server.config import Settings
-from laudo.server.edges import Edges, refuse
+from laudo.server.edges import Edges, add_error_handlers
 from laudo.server.stores import open_store
 from wsgi import Client
 
@@ -123,8 +123,8 @@ def test_a_new_filter_row_is_served(store: Store, store_url: str, account: Accou
     edges = Edges(settings, service.repeats, service.limits)
     served = falcon.App(middleware=[edges])
     served.add_route("/relatorios", app.List(service, with_row(BY_MENSAGEM)))
-    refuse(served)
-    asking = Client(edges.around(served), account.token)
+    add_error_handlers(served)
+    asking = Client(edges.wrap(served), account.token)
     assert [item["mensagem"] for item in asking.get("/relatorios?mensagem=Outra.").itens] == ["Outra."]
     assert asking.get("/relatorios?mensagen=x").json["message"].endswith("mensagem.")
     database.close()

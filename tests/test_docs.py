@@ -164,7 +164,7 @@ def test_api_lists_the_headers_that_scripts_of_other_origins_can_use() -> None:
     found = re.search(r"may send (.*?), and read (.*?)\. A request", " ".join(_section(API, "Headers").split()))
     assert found is not None
     named = [", ".join(re.findall(r"`([\w-]+)`", part)) for part in found.groups()]
-    assert named == [edges._TAKEN_FROM_SCRIPTS, edges._SHOWN_TO_SCRIPTS]
+    assert named == [edges._ALLOWED_HEADERS, edges._EXPOSED_HEADERS]
 
 
 def test_api_shows_every_field() -> None:

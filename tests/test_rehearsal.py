@@ -45,7 +45,7 @@ def test_threads_together_get_the_configured_shares(monkeypatch: pytest.MonkeyPa
     rehearsal = Rehearsal(("1s=10", "2s=90"))
     with ThreadPoolExecutor(8) as pool:
         for _ in range(2000):
-            pool.submit(rehearsal.meet)
+            pool.submit(rehearsal.refuse_or_delay)
     assert Counter(slept) == {1.0: 200, 2.0: 1800}
 
 

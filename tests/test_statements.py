@@ -322,7 +322,7 @@ def test_facets_are_remembered_for_as_many_accounts_as_fit(
     asked: Asked, store: Store, monkeypatch: pytest.MonkeyPatch, new_app: NewApp, room: float, *, remembered: bool
 ) -> None:
     one = Facets([(1, 30, "CONCLUIDO", "Pessoa", "consultaPessoaDefault", "VALID", 0)]).weight
-    monkeypatch.setattr(pages, "_FACETS", int(room * one))
+    monkeypatch.setattr(pages, "_FACET_BYTES", int(room * one))
     others = [store.account() for _ in range(2)]
     for other in others:
         store.write(other, [relatorio(1)])

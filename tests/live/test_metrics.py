@@ -126,7 +126,7 @@ def test_disconnects_are_logged_once_and_without_an_address(place: Place) -> Non
 def test_an_idle_connection_does_not_hold_a_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.1)
+    monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.1)
     port = free_port()
     with metrics.start(Settings(metrics_port=port)), ExitStack() as stack:
         before = threading.active_count()
@@ -142,8 +142,8 @@ def test_an_idle_connection_does_not_hold_a_thread(
 def test_a_slow_request_does_not_hold_a_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(metrics, "_ASKING_SECONDS", 0.3)
-    monkeypatch.setattr(metrics, "_told", logs.Sparing())
+    monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(metrics, "_log", logs.Sparing())
     port = free_port()
     with metrics.start(Settings(metrics_port=port)), Client(port) as client:
         before = threading.active_count()

@@ -11,14 +11,14 @@ from laudo.core import errors, openapi, query, resources, response
 from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
 from laudo.server import console, keys, metrics, schema, tokens
-from laudo.server.callers import Beside, Caller, Callers
+from laudo.server.callers import Caller, Callers, MakeExtra
 from laudo.server.calm import Calm
 from laudo.server.config import Settings
 from laudo.server.database import NO_SCHEMA, Row, Served, StoreError, Unavailable, read
-from laudo.server.edges import JSON, Edges, refuse, stages
+from laudo.server.edges import JSON, Edges, add_error_handlers, stages
 from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.limits import Limits
-from laudo.server.pages import Ahead, Pages
+from laudo.server.pages import Drafter, Pages
 from laudo.server.rehearsal import Rehearsal
 from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
@@ -26,7 +26,7 @@ from laudo.server.stores import file, open_store
 
 
 def create(settings: Settings, *, database: Served | None = None, key: bytes | None = None) -> WSGIApplication:
-    """Build the application; raises StoreError or KeyFileError when it could not answer."""
+    """Build the application; raises StoreError or KeyFileError if it could not answer."""
     service = Service(settings, database or open_served(settings), key or keys.load(settings.key_file))
     edges = Edges(settings, service.repeats, service.limits)
     app = falcon.App(middleware=[edges])
@@ -35,15 +35,15 @@ def create(settings: Settings, *, database: Served | None = None, key: bytes | N
         ("/pessoas", List(service, resources.PESSOAS)),
         ("/usuario", Profile(service)),
         ("/ready", Ready(service)),
-        *_constant(settings.max_rows),
+        *_constant_routes(settings.max_rows),
     ):
         app.add_route(path, endpoint)
-    refuse(app)
-    return edges.around(app)
+    add_error_handlers(app)
+    return edges.wrap(app)
 
 
 @cache
-def _constant(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
+def _constant_routes(max_rows: int) -> tuple[tuple[str, Endpoint], ...]:
     """Make the routes whose answers are the same for all applications of a process."""
     document = openapi.document(max_rows=max_rows)
     assets = console.Assets()
@@ -84,18 +84,18 @@ class Service:
         self.callers = Callers(key, self.limits, calm)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
-        is_of_one = settings.server_timing or settings.rehearse  # either belongs to one request only
-        repeated_bytes = 0 if is_of_one else settings.cache_bytes
+        is_per_request = settings.server_timing or settings.rehearse  # either belongs to one request only
+        repeated_bytes = 0 if is_per_request else settings.cache_bytes
         self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
 
     def admit(
-        self, request: falcon.Request, token: str, beside: Beside | None = None
+        self, request: falcon.Request, token: str, make_extra: MakeExtra | None = None
     ) -> tuple[Caller, list[Row] | None]:
-        """Give the caller, and the rows of the query `beside`; raises ApiError (401, 429, and what is rehearsed)."""
-        caller, rows = self.callers.admit(self.database, request.env[MARK], token, beside)
+        """Give the caller, and the rows of the query from `make_extra`; raises ApiError (401, 429, or as rehearsed)."""
+        caller, rows = self.callers.admit(self.database, request.env[MARK], token, make_extra)
         request.context.caller = caller
         self.limits.spend(caller.id_token)
-        request.context.late = self._rehearsal.meet()
+        request.context.delay = self._rehearsal.refuse_or_delay()
         return caller, rows
 
 
@@ -115,18 +115,18 @@ class List(Endpoint):
         token = presented(request)
         known = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
-        ahead = Ahead(service.pages, service.database.dialect, parse, known=known)
-        caller, rows = service.admit(request, token, ahead)
+        drafter = Drafter(service.pages, service.database.dialect, parse, known=known)
+        caller, rows = service.admit(request, token, drafter)
         admitted = perf_counter()
-        asked = parse()
-        request.context.filters = asked.names
+        question = parse()
+        request.context.filters = question.names
         parsed = perf_counter()
-        found = service.pages.kept(caller, asked, known=known)
+        found = service.pages.kept(caller, question, known=known)
         if found is None:
-            found = service.pages.at_once(service.database, caller, asked, ahead.draft, rows)
+            found = service.pages.at_once(service.database, caller, question, drafter.draft, rows)
         if found is None:
             found = read(
-                service.database, lambda connection: service.pages.answer(connection, caller, asked, known=known)
+                service.database, lambda connection: service.pages.answer(connection, caller, question, known=known)
             )
         if isinstance(found, str):
             answer.status = falcon.HTTP_304
@@ -141,7 +141,7 @@ class List(Endpoint):
 
 
 class Profile(Endpoint):
-    """`/usuario`: who asks."""
+    """`/usuario`: the user who is asking."""
 
     name = "usuario"
 

@@ -24,18 +24,18 @@ SELECT t.id_organizacao, t.id_conta, t.id_usuario, t.id_token, t.expires_at
 FROM token t
 WHERE t.hash = ? AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?)
 """
-_REST: Final = "u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version"
-_ABOVE: Final = """
+_DETAILS: Final = "u.email, u.nome_usuario, c.webhook_url, o.nome_organizacao, c.version, o.version"
+_FROM: Final = """
 FROM usuario u
 JOIN conta c ON c.id_organizacao = u.id_organizacao
 JOIN organizacao o ON o.id_organizacao = u.id_organizacao
 """
-_ENABLED: Final = """
+_WHERE_ENABLED: Final = """
 WHERE u.id_organizacao = ? AND c.id_conta = ? AND u.id_usuario = ?
   AND u.enabled = 1 AND c.enabled = 1 AND o.enabled = 1
 """
-_CALLER: Final = f"SELECT {_REST}{_ABOVE}{_ENABLED}"
-_CALLER_AGAIN: Final = f"SELECT t.*, {_REST}{_ABOVE}CROSS JOIN ({_HOLDER}) t{_ENABLED}"
+_CALLER: Final = f"SELECT {_DETAILS}{_FROM}{_WHERE_ENABLED}"
+_CALLER_AGAIN: Final = f"SELECT t.*, {_DETAILS}{_FROM}CROSS JOIN ({_HOLDER}) t{_WHERE_ENABLED}"
 
 
 @disclosure.only("id_organizacao", "id_conta", "id_token")
@@ -61,8 +61,8 @@ class Caller(msgspec.Struct, frozen=True, dict=True):
         return Owner(self.id_organizacao, self.id_conta)
 
 
-Beside = Callable[[Caller], Statement | None]
-"""Makes, from the caller as remembered, the query that may be sent beside the one for the caller."""
+MakeExtra = Callable[[Caller], Statement | None]
+"""Makes, from the remembered caller, a query that may be sent together with the one for the caller."""
 
 
 class Callers:
@@ -73,55 +73,55 @@ class Callers:
         self._hash = lru_cache(maxsize=_TOKENS)(partial(hash_token, key))
         self._limits = limits
         self._calm = calm
-        self._met: Recent[str, Caller] = Recent(_TOKENS)
+        self._remembered: Recent[str, Caller] = Recent(_TOKENS)
 
     def admit(
-        self, database: Served, mark: Mark, token: str, beside: Beside | None = None
+        self, database: Served, mark: Mark, token: str, make_extra: MakeExtra | None = None
     ) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, in a request that began with `mark`; raises ApiError (401).
 
-        A store on a server has no marks: it is asked for each request. If the caller was met before, the query that
-        `beside` makes goes in the same round trip. If the store is likely to be unchanged, that query goes alone, and
-        its answer tells whether it is. A store in a file has marks: it is asked only after a change, and since it is on
-        this machine, nothing is gained by asking ahead.
+        A store on a server has no marks: it is asked for each request. If the caller is remembered, the query that
+        `make_extra` makes goes in the same round trip. If the store is likely to be unchanged, that query goes alone,
+        and its answer tells whether it is. A store in a file has marks: it is asked only after a change, and since it
+        is on this machine, an extra query would save no time.
         """
-        met = self._met.get(token)
-        caller, rows = met, None
-        if met is None or mark is None or mark != met.as_of or has_expired(met):
-            caller, rows = self._read(database, mark, token, met, beside)
+        remembered = self._remembered.get(token)
+        caller, rows = remembered, None
+        if remembered is None or mark is None or mark != remembered.as_of or has_expired(remembered):
+            caller, rows = self._read(database, mark, token, remembered, make_extra)
         if caller is None:
-            self._met.drop(token)
+            self._remembered.drop(token)
             raise ApiError(errors.UNAUTHORIZED)
-        if caller is not met:
-            self._met.keep(token, caller)
+        if caller is not remembered:
+            self._remembered.keep(token, caller)
         return caller, rows
 
     def _read(
-        self, database: Served, mark: Mark, token: str, before: Caller | None, beside: Beside | None
+        self, database: Served, mark: Mark, token: str, remembered: Caller | None, make_extra: MakeExtra | None
     ) -> tuple[Caller | None, list[Row] | None]:
         hashed, now_ms = self._hash(token), _now_ms()
-        if before is None:
+        if remembered is None:
             return caller_of(database, hashed, now_ms=now_ms, mark=mark), None
-        again = partial(_again, database, hashed, before, now_ms=now_ms)
+        reread = partial(_reread, database, hashed, remembered, now_ms=now_ms)
         if mark is not None:
-            return again(None, mark=mark)
-        more = beside(before) if beside and self._limits.allow(before.id_token) else None
+            return reread(None, mark=mark)
+        extra = make_extra(remembered) if make_extra and self._limits.allow(remembered.id_token) else None
         rows = None
-        if self._calm.expects(before.as_of) and not has_expired(before):
-            found, seen = database.fetch_marked([] if more is None else [more])
-            more, rows = None, found[0] if found else None
-            if self._calm.confirms(before.as_of, seen):
-                return before, rows
-        caller, others = again(more)
+        if self._calm.expects(remembered.as_of) and not has_expired(remembered):
+            answers, seen = database.fetch_marked([] if extra is None else [extra])
+            extra, rows = None, answers[0] if answers else None
+            if self._calm.confirms(remembered.as_of, seen):
+                return remembered, rows
+        caller, extra_rows = reread(extra)
         self._calm.learn(caller.as_of if caller else None)
-        return caller, others if rows is None else rows
+        return caller, extra_rows if rows is None else rows
 
 
 def caller_of(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = None) -> Caller | None:
-    """Find whose token it is; None if it, its user, account or organization may not ask now.
+    """Find whose token it is; None if it does not work, or its user, account or organization is disabled.
 
-    `mark` is that of the store before this is read. The token tells the owner, and everything else is looked up from
-    there: no statement searches the rows of other organizations.
+    `mark` is that of the store before this is read. The token gives the owner, by which everything else is looked up:
+    no statement searches the rows of other organizations.
     """
     for found in reader.fetch(Statement(_HOLDER, (token_hash, now_ms))):
         for row in reader.fetch(Statement(_CALLER, found[:3])):
@@ -129,22 +129,22 @@ def caller_of(reader: Reader, token_hash: bytes, *, now_ms: int, mark: Mark = No
     return None
 
 
-def _again(
-    database: Served, token_hash: bytes, before: Caller, beside: Statement | None, *, now_ms: int, mark: Mark = None
+def _reread(
+    database: Served, token_hash: bytes, remembered: Caller, extra: Statement | None, *, now_ms: int, mark: Mark = None
 ) -> tuple[Caller | None, list[Row] | None]:
-    """Find the caller of a token again; None also if, in a restored store, the token is somebody else's.
+    """Read a remembered caller again; None also if, in a restored store, the token is somebody else's.
 
-    The statement `beside`, if any, follows in the same round trip, and its rows are given with the caller.
+    The statement `extra`, if any, follows in the same round trip, and its rows are given with the caller.
     """
-    whose = (*before.owner, before.id_usuario)
-    asked = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *whose))]
-    [callers, *others], seen = database.fetch_marked(asked if beside is None else [*asked, beside])
-    found = next((Caller(*(*row, mark or seen)) for row in callers if row[:3] == whose), None)
+    ids = (*remembered.owner, remembered.id_usuario)
+    statements = [Statement(_CALLER_AGAIN, (token_hash, now_ms, *ids))]
+    [callers, *others], seen = database.fetch_marked(statements if extra is None else [*statements, extra])
+    found = next((Caller(*(*row, mark or seen)) for row in callers if row[:3] == ids), None)
     return found, others[0] if others else None
 
 
 def has_expired(caller: Caller) -> bool:
-    """Tell whether a caller's token has ended since it was read."""
+    """Tell whether a caller's token has expired since it was read."""
     return caller.expires_at is not None and caller.expires_at <= _now_ms()
 
 

@@ -1,10 +1,10 @@
-"""Guesses whether a store that must be asked for its state is unchanged, so that asking for that alone pays off."""
+"""Guesses whether a store that shows its state only to a query is unchanged, so that a query for it alone pays off."""
 
 from laudo.server.database import Mark
 
 
 class Calm:
-    """The last state of the store that a worker has seen, as a guess of the next; a wrong one costs a round trip.
+    """The last state of the store that a worker has seen, as a guess of the next; a wrong guess costs a round trip.
 
     There is no guess until the store has been found unchanged: while others write, each one would be wrong.
     """
@@ -12,15 +12,15 @@ class Calm:
     def __init__(self) -> None:
         """Expect nothing yet."""
         self._last: Mark = None
-        self._has_stayed = False
+        self._is_stable = False
 
     def expects(self, mark: Mark) -> bool:
         """Tell whether the store is likely to be in this state."""
-        return self._has_stayed and mark == self._last
+        return self._is_stable and mark == self._last
 
     def learn(self, mark: Mark) -> None:
-        """Note the state that a request found without a guess, None if the store could not tell."""
-        self._has_stayed = mark is not None and mark == self._last
+        """Note the state that a request found without a guess; None if the store could not tell it."""
+        self._is_stable = mark is not None and mark == self._last
         self._last = mark
 
     def confirms(self, expected: Mark, mark: Mark) -> bool:

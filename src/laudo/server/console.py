@@ -21,15 +21,15 @@ _POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-_EVERY: Final = {
+_COMMON_HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-PAGE: Final = _EVERY | {"Cache-Control": "no-cache"}
+PAGE_HEADERS: Final = _COMMON_HEADERS | {"Cache-Control": "no-cache"}
 """Headers of a page, whose address stays the same when its content changes."""
-_ASSET: Final = _EVERY | {"Cache-Control": "public, max-age=31536000, immutable"}
+_ASSET: Final = _COMMON_HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 class Assets:
@@ -63,18 +63,18 @@ class Assets:
 
     def home(self) -> Constant:
         """The page at `/`; it preloads the modules that it will need."""
-        modules = [path for path in self._files if path.endswith(".js") and path not in _LATE]
+        modules = [path for path in self._files if path.endswith(".js") and path not in _NOT_PRELOADED]
         links = "\n".join(f'<link rel="modulepreload" href="{self.base}/{path}">' for path in modules)
         body = self._shell.replace("{modules}", links).replace("{base}", self.base)
-        return Constant("home", body.encode(), content_type=falcon.MEDIA_HTML, headers=PAGE)
+        return Constant("home", body.encode(), content_type=falcon.MEDIA_HTML, headers=PAGE_HEADERS)
 
     def docs(self, document: dict[str, Any]) -> Constant:
         """The reference as a page."""
         body = reference.page(document, base=self.base)
-        return Constant("docs", body, content_type=falcon.MEDIA_HTML, headers=PAGE)
+        return Constant("docs", body, content_type=falcon.MEDIA_HTML, headers=PAGE_HEADERS)
 
 
-_LATE: Final = frozenset({"docs.js"})
+_NOT_PRELOADED: Final = frozenset({"docs.js"})
 """Modules that the first view does not need."""
 
 

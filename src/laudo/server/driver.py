@@ -1,4 +1,4 @@
-"""Drives plans: runs the look-ups that they ask for, those asked for together in one round trip."""
+"""Drives plans: runs the look-ups that they ask for, and those asked for together in one round trip."""
 
 from collections.abc import Iterator, Mapping
 
@@ -44,16 +44,16 @@ def _drive_on(steps: plan.Steps, reached: Asked | Page, connection: Connection, 
     return reached
 
 
-def _ask(connection: Connection, owner: Owner, asked: Asked, *beside: Statement) -> tuple[Rows, list[list[Row]]]:
-    """Give the rows that a plan asks for, and those of the statements `beside`, in one round trip.
+def _ask(connection: Connection, owner: Owner, asked: Asked, *extra: Statement) -> tuple[Rows, list[list[Row]]]:
+    """Give the rows that a plan asks for, and those of the statements `extra`, in one round trip.
 
     A look-up that several parts of the plan ask for is run once.
     """
     lookups = list(dict.fromkeys(_lookups(asked)))
     statements = (sql.statement(lookup, owner, connection.dialect) for lookup in lookups)
-    found = connection.fetch_each([*beside, *statements])
-    rows = dict(zip(lookups, found[len(beside) :], strict=True))
-    return _shaped(asked, rows), found[: len(beside)]
+    found = connection.fetch_each([*extra, *statements])
+    rows = dict(zip(lookups, found[len(extra) :], strict=True))
+    return _shaped(asked, rows), found[: len(extra)]
 
 
 def _lookups(asked: Asked) -> Iterator[LookUp]:

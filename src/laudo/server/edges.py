@@ -1,4 +1,4 @@
-"""What every request meets on its way in and out: repeats, its id, one shape of refusals, CORS, metrics and the log."""
+"""What every request passes on its way in and out: repeats, ids, one shape of refusals, CORS, metrics and the log."""
 
 import os
 import re
@@ -28,33 +28,33 @@ METHODS: Final = "GET, HEAD, OPTIONS"
 _FAILURE: Final = "laudo.failure"
 """Key of a request's `environ`: the store's error, if it failed before the application was reached."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
-_HALF: Final = 4
-"""Random bytes in each half of an id: too few digits for the log to take them for a CPF."""
-_AT_ONCE: Final = 256
-"""Halves drawn at once: asking the system for a single one takes longer than all the rest of making an id."""
+_HALF_BYTES: Final = 4
+"""Random bytes in each half of an id: too few digits for the log to mistake them for a CPF."""
+_HALVES_DRAWN: Final = 256
+"""Halves drawn at once: drawing a single one from the system takes longer than everything else in making an id."""
 _METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 """Any other method becomes `other`: it is a text that a client made up, and may be one that Falcon uses itself."""
 
-_MAY_PASS: Final = frozenset({errors.TOO_MANY, errors.UNAVAILABLE})
+_TEMPORARY: Final = frozenset({errors.TOO_MANY, errors.UNAVAILABLE})
 _CHALLENGE: Final = 'Token realm="api"'
-_TAKEN_FROM_SCRIPTS: Final = "Authorization, Content-Type, If-None-Match, X-Request-Id"
-_SHOWN_TO_SCRIPTS: Final = "ETag, Link, Retry-After, X-Request-Id"
+_ALLOWED_HEADERS: Final = "Authorization, Content-Type, If-None-Match, X-Request-Id"
+_EXPOSED_HEADERS: Final = "ETag, Link, Retry-After, X-Request-Id"
 
 
 class Edges:
-    """The first and the last to see a request: wraps Falcon's application, and is its middleware."""
+    """The first and last code to see a request: wraps Falcon's application, and is its middleware."""
 
     def __init__(self, settings: Settings, repeats: Repeats, limits: Limits) -> None:
-        """Request ids are a prefix of this process and random digits, which the log cannot take for a CPF."""
+        """Request ids are a prefix of this process and random digits, which the log cannot mistake for a CPF."""
         self._prefix = f"{''.join(secrets.choice(ascii_lowercase) for _ in range(9))}-{os.getpid():x}"
-        self._drawn: list[str] = []
+        self._halves: list[str] = []
         self._log = settings.log
         self._origins = frozenset(settings.allowed_origins)
         self._observe = metrics.observer(settings)
         self._repeats = repeats
         self._limits = limits
 
-    def around(self, app: WSGIApplication) -> WSGIApplication:
+    def wrap(self, app: WSGIApplication) -> WSGIApplication:
         """Wrap `app`: repeated requests are answered without it, and unknown methods are hidden from it."""
 
         def served(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
@@ -62,15 +62,15 @@ class Edges:
             if environ["REQUEST_METHOD"] not in _METHODS:
                 environ["REQUEST_METHOD"] = "other"
             try:
-                given = self._repeats.find(environ)
+                repeated = self._repeats.find(environ)
             except StoreError as error:
-                given, environ[_FAILURE] = None, error
-            if given is None:
+                repeated, environ[_FAILURE] = None, error
+            if repeated is None:
                 return app(environ, start)
             request_id = self._request_id(environ)
-            start(given.status, [*given.headers, ("x-request-id", request_id)])
-            self._tell(request_id, "GET", perf_counter() - started, given.told)
-            return given.chunks
+            start(repeated.status, [*repeated.headers, ("x-request-id", request_id)])
+            self._record(request_id, "GET", perf_counter() - started, repeated.told)
+            return repeated.chunks
 
         return served
 
@@ -81,14 +81,14 @@ class Edges:
         context.caller = None
         context.filters = ()
         context.is_charged = True
-        context.late = 0.0
+        context.delay = 0.0
         if request.path.startswith("//"):
             raise ApiError(errors.NOT_FOUND)
 
     def process_resource(
         self, request: falcon.Request, _answer: falcon.Response, _resource: object, _params: object
     ) -> None:
-        """Refuse a request for which the store has failed already."""
+        """Refuse a request if the store has already failed for it."""
         if failure := request.env.get(_FAILURE):
             raise failure
 
@@ -99,7 +99,7 @@ class Edges:
         resource: Any,  # noqa: ANN401 - Falcon's resources have no common type
         succeeded: bool,  # noqa: FBT001 - Falcon passes it so
     ) -> None:
-        """Add what every answer carries, count it and log it; keep a caller's answer for repeats."""
+        """Add the headers of every answer, count it and log it; keep a caller's answer for repeats."""
         answer.set_header("X-Content-Type-Options", "nosniff")
         if self._origins:
             self._allow_origin(request, answer)
@@ -116,24 +116,24 @@ class Edges:
             self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
         seconds = perf_counter() - context.started
         if caller and context.is_charged:
-            self._limits.charge(caller.id_token, seconds - context.late)
+            self._limits.charge(caller.id_token, seconds - context.delay)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
-        self._tell(request_id, request.method, seconds, told)
+        self._record(request_id, request.method, seconds, told)
 
     def _request_id(self, environ: dict[str, Any]) -> str:
-        given = environ.get("HTTP_X_REQUEST_ID")
-        return given if given and _REQUEST_ID(given) else self._new_id()
+        requested = environ.get("HTTP_X_REQUEST_ID")
+        return requested if requested and _REQUEST_ID(requested) else self._new_id()
 
     def _new_id(self) -> str:
-        """Make an id from which nobody can tell how many requests came since another one."""
+        """Make an id that does not show how many requests came since another one."""
         try:
-            return f"{self._prefix}-{self._drawn.pop()}-{self._drawn.pop()}"
+            return f"{self._prefix}-{self._halves.pop()}-{self._halves.pop()}"
         except IndexError:
-            self._drawn += secrets.token_bytes(_HALF * _AT_ONCE).hex("-", _HALF).split("-")
+            self._halves += secrets.token_bytes(_HALF_BYTES * _HALVES_DRAWN).hex("-", _HALF_BYTES).split("-")
             return self._new_id()
 
-    def _tell(self, request_id: str, method: str, seconds: float, told: Told) -> None:
+    def _record(self, request_id: str, method: str, seconds: float, told: Told) -> None:
         """Count an answer and log it."""
         if self._observe:
             self._observe(told.route, method, told.status, seconds)
@@ -146,26 +146,26 @@ class Edges:
         if origin not in self._origins:
             return
         answer.set_header("Access-Control-Allow-Origin", origin)
-        answer.set_header("Access-Control-Expose-Headers", _SHOWN_TO_SCRIPTS)
+        answer.set_header("Access-Control-Expose-Headers", _EXPOSED_HEADERS)
         if request.method == "OPTIONS":
             answer.set_header("Access-Control-Allow-Methods", METHODS)
-            answer.set_header("Access-Control-Allow-Headers", _TAKEN_FROM_SCRIPTS)
+            answer.set_header("Access-Control-Allow-Headers", _ALLOWED_HEADERS)
             answer.set_header("Access-Control-Max-Age", "600")
 
 
 def stages(began: float, **ended: float) -> str:
-    """Write `Server-Timing`: how long each stage of a request took, given when it ended (seconds of one clock)."""
+    """Write `Server-Timing`, the duration of each stage of a request; `ended` has their ends (seconds of one clock)."""
     starts = (began, *ended.values())
     spans = zip(ended.items(), starts, strict=False)
     return ", ".join(f"{name};dur={(end - start) * 1000:.3f}" for (name, end), start in spans)
 
 
-def refuse(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Make an application answer every error in the one shape."""
+def add_error_handlers(app: falcon.App[falcon.Request, falcon.Response]) -> None:
+    """Make an application answer every error in the same shape."""
     app.add_error_handler(Exception, _on_bug)
-    app.add_error_handler(StoreError, _Unanswered(errors.UNAVAILABLE))
-    app.add_error_handler(DamagedError, _Unanswered(errors.INTERNAL))
-    app.add_error_handler(falcon.HTTPError, _on_falcon)
+    app.add_error_handler(StoreError, _OnStoreFailure(errors.UNAVAILABLE))
+    app.add_error_handler(DamagedError, _OnStoreFailure(errors.INTERNAL))
+    app.add_error_handler(falcon.HTTPError, _on_falcon_error)
     app.add_error_handler(ApiError, _on_refusal)
 
 
@@ -175,26 +175,26 @@ def _on_refusal(request: falcon.Request, answer: falcon.Response, refusal: ApiEr
     answer.content_type = JSON
     if refusal.kind is errors.UNAUTHORIZED:
         answer.set_header("WWW-Authenticate", _CHALLENGE)
-    if refusal.kind in _MAY_PASS:
+    if refusal.kind in _TEMPORARY:
         request.context.is_charged = False
         answer.set_header("Retry-After", str(refusal.retry_after))
 
 
-class _Unanswered:
-    """Refuses what the store does not answer, and tells the operator why, who may have to act."""
+class _OnStoreFailure:
+    """Refuses a request that the store does not answer, and tells the operator why."""
 
     def __init__(self, kind: errors.Kind) -> None:
         self._kind = kind
-        self._told = logs.Sparing()
+        self._log = logs.Sparing()
 
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
-        self._told.notice(f"store: {error.args[0]}")  # The text of laudo's own.
+        self._log.notice(f"store: {error.args[0]}")  # The text of laudo's own.
         _on_refusal(request, answer, ApiError(self._kind), params)
         request.context.is_charged = isinstance(error, Slow)  # Other failures are no caller's fault.
 
 
-def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:
-    """Translate what Falcon refuses: unknown paths (404), and methods unknown to a route (405) or to Falcon (400)."""
+def _on_falcon_error(request: falcon.Request, answer: falcon.Response, error: falcon.HTTPError, params: object) -> None:
+    """Translate Falcon's refusals: unknown paths (404), and methods unknown to a route (405) or to Falcon (400)."""
     if error.status_code == errors.NOT_FOUND.status:
         _on_refusal(request, answer, ApiError(errors.NOT_FOUND), params)
         return
@@ -203,7 +203,7 @@ def _on_falcon(request: falcon.Request, answer: falcon.Response, error: falcon.H
 
 
 def _on_bug(request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
-    """Log where it broke, never with which value: the text of an exception may quote the request."""
+    """Log the place of a bug, never a value: the text of an exception may quote the request."""
     frames = (f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__))
     logs.notice(f"bug: {type(error).__name__} at {' > '.join(frames)}")
     _on_refusal(request, answer, ApiError(errors.INTERNAL), params)

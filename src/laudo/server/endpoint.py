@@ -49,11 +49,11 @@ class Constant(Endpoint):
 
 
 def matches(known: str | None, etag: str) -> bool:
-    """Tell whether an If-None-Match lists an ETag, among however many others."""
+    """Tell whether an If-None-Match lists an ETag, perhaps among others."""
     if known is None:
         return False
     if known == etag or known.strip() == "*":
         return True
     before, found, after = known.partition(etag)
-    alone = before.removesuffix("W/").rstrip()[-1:] in {"", ","} and after.lstrip()[:1] in {"", ","}
-    return bool(found) and alone
+    is_separate = before.removesuffix("W/").rstrip()[-1:] in {"", ","} and after.lstrip()[:1] in {"", ","}
+    return bool(found) and is_separate

@@ -10,30 +10,30 @@ from laudo.core.errors import ApiError
 from laudo.server.recent import Recent
 
 _REMEMBERED: Final = 10_000
-"""Tokens whose buckets are kept; the one quiet for longest is forgotten first, and starts with a full one again."""
+"""Tokens whose buckets are kept; the least recently used one is forgotten first, and starts with a full one again."""
 _MS: Final = 1000
 
 
 class Buckets:
-    """A bucket for each token, which refills with time, up to what a second brings; it may be overdrawn."""
+    """A bucket for each token, which refills with time, up to the amount of one second; it may be overdrawn."""
 
     def __init__(self, per_second: float) -> None:
         """With 0 nothing is limited."""
         self.per_second = per_second
-        self._held: Recent[int, tuple[float, float]] = Recent(_REMEMBERED)
+        self._levels: Recent[int, tuple[float, float]] = Recent(_REMEMBERED)
 
-    def left(self, id_token: int) -> float:
-        """Tell what a bucket holds now."""
-        held, since = self._held.get(id_token) or (self.per_second, monotonic())
-        return min(self.per_second, held + (monotonic() - since) * self.per_second)
+    def level(self, id_token: int) -> float:
+        """Give the amount that a bucket holds now."""
+        level, since = self._levels.get(id_token) or (self.per_second, monotonic())
+        return min(self.per_second, level + (monotonic() - since) * self.per_second)
 
     def take(self, id_token: int, amount: float) -> None:
-        """Take an amount from a bucket, which may be more than it holds."""
-        self._held.keep(id_token, (self.left(id_token) - amount, monotonic()))
+        """Take an amount from a bucket, even if it holds less."""
+        self._levels.keep(id_token, (self.level(id_token) - amount, monotonic()))
 
     def wait(self, id_token: int, least: float) -> float:
         """Give the seconds until a bucket holds `least`; 0 if it does, or if nothing is limited."""
-        return max(0.0, (least - self.left(id_token)) / self.per_second) if self.per_second else 0.0
+        return max(0.0, (least - self.level(id_token)) / self.per_second) if self.per_second else 0.0
 
 
 class Limits:
@@ -43,16 +43,16 @@ class Limits:
         """Requests per second, and milliseconds of each second; 0 limits nothing."""
         self._requests = Buckets(per_second)
         self._seconds = Buckets(busy_ms / _MS)
-        self._are_any = bool(per_second or busy_ms)
+        self._is_limited = bool(per_second or busy_ms)
         self._lock = threading.Lock()
 
     def allow(self, id_token: int) -> bool:
         """Tell whether a request would be admitted now, without counting one."""
-        return not self._are_any or not self._wait(id_token)
+        return not self._is_limited or not self._wait(id_token)
 
     def spend(self, id_token: int) -> None:
-        """Count one request; if the token has to wait, raises ApiError (429), which says for how long."""
-        if not self._are_any:
+        """Count one request; raises ApiError (429) if the token has to wait, with the time to wait."""
+        if not self._is_limited:
             return
         with self._lock:
             if wait := self._wait(id_token):

@@ -1,8 +1,8 @@
 """What a server writes: the request log, one JSON line a request, on standard output; notices on standard error.
 
-A line names what was asked (route, filters), never a value of it: no query string, document, name or token. If it
-cannot be written, because the disk is full or its reader is gone, a notice says so; no request is refused for that,
-and no thread ends.
+A line names what was asked (route, filters), but no values: no query string, document, name or token. If it cannot be
+written, because the disk is full or its reader is gone, a notice says so; no request is refused because of that, and
+no thread ends.
 """
 
 import os
@@ -25,12 +25,12 @@ _UUID: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
 ).fullmatch
 """UUIDs as generators make them are never masked, though one in about 230 has eleven digits in its last group."""
-_AGAIN_SECONDS: Final = 10
+_REPEAT_SECONDS: Final = 10
 _encoder: Final = msgspec.json.Encoder()
 
 
 class Line(msgspec.Struct, frozen=True):
-    """What a line says, in this order; `ms` is the time in the application, `id_token` null without a token."""
+    """The fields of a line, in this order; `ms` is the time in the application, `id_token` null without a token."""
 
     time: datetime
     request_id: str
@@ -44,7 +44,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What the log says of an answer, whenever it is given: `route` and `filters` are names, `size` is in bytes."""
+    """What the log says of an answer each time it is given: `route` and `filters` are names, `size` is in bytes."""
 
     route: str
     status: int
@@ -62,7 +62,7 @@ def request_line(request_id: str, method: str, seconds: float, told: Told) -> No
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
     except OSError as error:
-        _told.notice(f"log: {error.strerror}; a request was not logged")
+        _log.notice(f"log: {error.strerror}; a request was not logged")
 
 
 def notice(text: str) -> None:
@@ -75,7 +75,7 @@ class Sparing:
     """Writes each text at most once in ten seconds; the texts are few, so all are remembered."""
 
     def __init__(self) -> None:
-        """Nothing was written yet."""
+        """Begin with no text written."""
         self._written: dict[str, float] = {}
         self._lock = threading.Lock()
 
@@ -83,10 +83,10 @@ class Sparing:
         """Write a line for the operator, unless the same one was written in the last ten seconds."""
         now = monotonic()
         with self._lock:
-            if now - self._written.get(text, -inf) < _AGAIN_SECONDS:
+            if now - self._written.get(text, -inf) < _REPEAT_SECONDS:
                 return
             self._written[text] = now
         notice(text)
 
 
-_told: Final = Sparing()
+_log: Final = Sparing()

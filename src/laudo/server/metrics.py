@@ -29,14 +29,14 @@ Observe = Callable[[str, str, int, float], None]
 
 _PREFIX: Final = "laudo-metrics-"
 _STARTING_SECONDS: Final = 60
-"""A service locks its folder long before this: one that is as old and unlocked is left over."""
+"""A service locks its folder long before this: an older one that is not locked is left over."""
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it when it is imported
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-_BYTES: Final = 1 << 18
+_FILE_BYTES: Final = 1 << 18
 """Size of each file, more than all routes, methods and statuses take, so that prometheus_client never extends it."""
-_ASKING_SECONDS: Final = 5
+_REQUEST_SECONDS: Final = 5
 """How long a client may take to send its request, and then to read the answer: it occupies a thread."""
-_told: Final = logs.Sparing()
+_log: Final = logs.Sparing()
 
 
 class MetricsError(Exception):
@@ -54,8 +54,8 @@ def start(settings: Settings) -> Iterator[None]:
         return
     if (settings.metrics_host, settings.metrics_port) == (settings.host, settings.port):
         raise MetricsError("metrics_port is the same as port; hint: choose another one")
-    _remove_left()
-    with TemporaryDirectory(prefix=_PREFIX) as folder, _opened(folder) as descriptor:
+    _remove_leftovers()
+    with TemporaryDirectory(prefix=_PREFIX) as folder, _open_folder(folder) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # workers inherit the lock: it ends with the last of them
         os.environ[_FOLDER] = folder
         stop = _listen(settings.metrics_host, settings.metrics_port)
@@ -66,15 +66,15 @@ def start(settings: Settings) -> Iterator[None]:
             del os.environ[_FOLDER]
 
 
-def _remove_left() -> None:
-    """Remove the folders that killed services of this user have left: nobody holds a lock on them."""
+def _remove_leftovers() -> None:
+    """Remove the folders left by killed services of this user: nobody holds a lock on them."""
     for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError), _opened(folder) as descriptor:
+        with suppress(OSError), _open_folder(folder) as descriptor:
             _remove(folder, descriptor)
 
 
 def _remove(folder: Path, descriptor: int) -> None:
-    """Remove a folder that nobody has locked, unless it is of another user, or too new to tell; raises OSError."""
+    """Remove a folder that nobody has locked, unless it is another user's, or too new to judge; raises OSError."""
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or time() - status.st_mtime < _STARTING_SECONDS:
         return
@@ -85,7 +85,7 @@ def _remove(folder: Path, descriptor: int) -> None:
 
 
 @contextmanager
-def _opened(folder: Path | str) -> Iterator[int]:
+def _open_folder(folder: Path | str) -> Iterator[int]:
     """Open a folder, without following a link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -96,7 +96,7 @@ def _opened(folder: Path | str) -> Iterator[int]:
 
 def observer(settings: Settings) -> Observe | None:
     """Give the function that a worker calls after each request; None if metrics are off, or the disk has no room."""
-    if not _has_room(settings, "counter", "histogram"):
+    if not _reserve_files(settings, "counter", "histogram"):
         return None
     _families()  # before there are threads: two counters of one name would overwrite each other's counts
     return observe
@@ -104,7 +104,7 @@ def observer(settings: Settings) -> Observe | None:
 
 def reporter(settings: Settings) -> Callable[[int, float], None] | None:
     """Give the function that a worker calls after each check of a replica; None as for `observer`."""
-    return report_lag if _has_room(settings, "gauge_mostrecent") else None
+    return report_lag if _reserve_files(settings, "gauge_mostrecent") else None
 
 
 def report_lag(number: int, seconds: float) -> None:
@@ -119,11 +119,11 @@ def observe(route: str, method: str, status: int, seconds: float) -> None:
         count()
         time(seconds)
     except OSError as error:
-        _told.notice(f"metrics: {error.strerror}; a request was not counted")
+        _log.notice(f"metrics: {error.strerror}; a request was not counted")
 
 
-def _has_room(settings: Settings, *kinds: str) -> bool:
-    """Reserve room on the disk for this worker's files, if metrics are on; tell whether there is enough.
+def _reserve_files(settings: Settings, *kinds: str) -> bool:
+    """Reserve disk space for this worker's files, if metrics are on; tell whether there is enough.
 
     prometheus_client maps sparse files into memory: on a full disk, writing into one would kill the worker.
     """
@@ -131,20 +131,20 @@ def _has_room(settings: Settings, *kinds: str) -> bool:
         return False
     try:
         for kind in kinds:
-            _reserve(Path(os.environ[_FOLDER], f"{kind}_{os.getpid()}.db"))
+            _reserve_file(Path(os.environ[_FOLDER], f"{kind}_{os.getpid()}.db"))
     except OSError as error:
-        _told.notice(f"metrics: {error.strerror}; this worker counts nothing")
+        _log.notice(f"metrics: {error.strerror}; this worker counts nothing")
         return False
     return True
 
 
-def _reserve(file: Path) -> None:
-    """Make a file of zeros, whole or not at all; one that an earlier process with this id has left is used again."""
+def _reserve_file(file: Path) -> None:
+    """Make a file of zeros, whole or not at all; one left by an earlier process with this id is used again."""
     if file.exists():
         return
     part = file.with_suffix(".part")
     try:
-        part.write_bytes(bytes(_BYTES))
+        part.write_bytes(bytes(_FILE_BYTES))
         part.rename(file)
     except OSError:
         part.unlink(missing_ok=True)
@@ -188,9 +188,9 @@ def _listen(host: str, port: int) -> Callable[[], None]:
         reason = f"cannot serve metrics on {host}:{port}: {error.strerror}"
         raise MetricsError(f"{reason}; hint: choose another metrics_port or metrics_host") from error
 
-    server.RequestHandlerClass.timeout = _ASKING_SECONDS  # type: ignore[attr-defined]
-    server.RequestHandlerClass.setup = _hear  # type: ignore[attr-defined]
-    server.handle_error = _unanswered  # type: ignore[assignment]
+    server.RequestHandlerClass.timeout = _REQUEST_SECONDS  # type: ignore[attr-defined]
+    server.RequestHandlerClass.setup = _set_up  # type: ignore[attr-defined]
+    server.handle_error = _on_failure  # type: ignore[assignment]
 
     def stop() -> None:
         server.shutdown()
@@ -199,33 +199,33 @@ def _listen(host: str, port: int) -> Callable[[], None]:
     return stop
 
 
-def _hear(handler: StreamRequestHandler) -> None:
+def _set_up(handler: StreamRequestHandler) -> None:
     """Set up a connection so that its request must come in time."""
     StreamRequestHandler.setup(handler)
-    handler.rfile = BufferedReader(_Asked(handler.connection))
+    handler.rfile = BufferedReader(_TimedInput(handler.connection))
 
 
-class _Asked(RawIOBase):
-    """What a client sends: if not all of it comes in time, however often a byte comes, the next read fails."""
+class _TimedInput(RawIOBase):
+    """What a client sends: once its time is over, the next read fails, even if bytes still arrive."""
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
-        self._end = monotonic() + _ASKING_SECONDS
+        self._deadline = monotonic() + _REQUEST_SECONDS
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Read what has come; raises TimeoutError."""
-        left = self._end - monotonic()
+        """Read what has arrived; raises TimeoutError."""
+        left = self._deadline - monotonic()
         if left <= 0:
             raise TimeoutError
         self._connection.settimeout(left)
         size = self._connection.recv_into(buffer)
-        self._connection.settimeout(_ASKING_SECONDS)
+        self._connection.settimeout(_REQUEST_SECONDS)
         return size
 
 
-def _unanswered(_request: object, _address: object) -> None:
-    """Say in one line, as when a client hangs up, what Python's server would say in a traceback with its address."""
-    _told.notice(f"metrics: {type(sys.exception()).__name__}; a request for metrics was not answered")
+def _on_failure(_request: object, _address: object) -> None:
+    """Report a failure, such as a lost client, in one line; Python's server would print a traceback and an address."""
+    _log.notice(f"metrics: {type(sys.exception()).__name__}; a request for metrics was not answered")

@@ -26,16 +26,16 @@ from laudo.server.database import Connection, Lost, Reader, Row
 from laudo.server.endpoint import matches
 from laudo.server.recent import Recent
 
-_FACETS: Final = 32_000_000
+_FACET_BYTES: Final = 32_000_000
 """Bytes of facets that a worker remembers: enough for 220 owners with a hundred each, or 1,600 with five."""
-_ENDS: Final = 4096
+_MAX_ENDS: Final = 4096
 """Pages whose last item a worker remembers: after it the next page begins."""
-_NEAR: Final = 8
-"""How many pages back an end is looked for: when pages are asked for at once, the one just before is not there yet."""
-_COUNTED: Final = 2_500_000
+_PAGES_BACK: Final = 8
+"""How many pages back an end is looked for: if pages are requested all at once, the previous one is not done yet."""
+_COUNT_BYTES: Final = 2_500_000
 """Bytes of counts that a worker remembers: enough for 5,000 totals, or for 30 with all points of an order."""
-_REST: Final = 1_000
-"""Bytes that an answer takes up besides its body and its links, about."""
+_OVERHEAD_BYTES: Final = 1_000
+"""About how many bytes an answer takes up besides its body and its links."""
 _PURPOSE: Final = b"laudo pages"
 _DISAGREE: Final = "a page does not have as many items as its total says; `laudo verify` names what is damaged"
 _NOT_YET: Final = "this server of the store does not have the account yet; try another one, or try again in a moment"
@@ -62,7 +62,7 @@ class Answer(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """An answer that is begun before the store is asked: it is valid if the list is still in this state."""
+    """An answer that is started before the store is asked: it is valid if the list is still in this state."""
 
     state: State
     steps: plan.Steps
@@ -73,17 +73,17 @@ class Draft(Struct, frozen=True):
 class Pages:
     """Remembers facets, whole answers, totals and the ends of pages, each until the list's version changes.
 
-    So the next page begins where the one before it ended, as with a cursor, and what was counted for one page or order
+    So the next page begins where the previous one ended, as with a cursor, and what was counted for one page or order
     is not counted again for another.
     """
 
     def __init__(self, key: bytes, *, cache_bytes: int) -> None:
         """`key` signs cursors; up to `cache_bytes` of answers are kept; with 0 neither answers, counts nor ends are."""
         self._secret = blake2b(_PURPOSE, key=key).digest()
-        self._facets: Recent[tuple[Resource, Owner, bool], tuple[State, Facets]] = Recent(_FACETS, _facets_weight)
+        self._facets: Recent[tuple[Resource, Owner, bool], tuple[State, Facets]] = Recent(_FACET_BYTES, _facets_weight)
         self._answers: Recent[tuple[State, bytes, bytes], Answer] = Recent(cache_bytes, _weight)
-        self._ends: Recent[tuple[State, bytes, int], After] = Recent(_ENDS if cache_bytes else 0)
-        self._counted: Recent[_Filtered, Counted] = Recent(_COUNTED if cache_bytes else 0, attrgetter("weight"))
+        self._ends: Recent[tuple[State, bytes, int], After] = Recent(_MAX_ENDS if cache_bytes else 0)
+        self._counted: Recent[_Filtered, Counted] = Recent(_COUNT_BYTES if cache_bytes else 0, attrgetter("weight"))
 
     def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
         """Give what is kept for a question: the answer, its ETag alone if `known` (If-None-Match) lists it, or None.
@@ -99,7 +99,7 @@ class Pages:
         return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
-        """Plan an answer of at most one statement; None if it takes more, or facets that are not remembered."""
+        """Plan an answer of at most one statement; None if it needs more, or facets that are not remembered."""
         state = _state(caller, query)
         steps = None if query.cursor is not None else self._planned(query, state, None)
         if steps is None:
@@ -132,7 +132,7 @@ class Pages:
         return self._answered(query, reached, None, draft.state)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
-        """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone when `known` lists it.
+        """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone if `known` lists it.
 
         Raises ApiError (400) for a cursor that is not ours.
         """
@@ -144,7 +144,7 @@ class Pages:
         found = driver.drive_if(state.version, steps, connection, query.resource, state.owner) if steps else None
         if found is None:
             state, facets = self._read_facets(connection, query, state.owner)
-            steps = plan.page(query, facets, *self._before(query, state, after))
+            steps = plan.page(query, facets, *self._start_and_count(query, state, after))
             found = driver.drive(steps, connection, state.owner)
         return self._answered(query, found, after, state)
 
@@ -154,7 +154,7 @@ class Pages:
             raise DamagedError(_DISAGREE)
         self._keep_counted(query, state, found)
         following = None
-        if (end := _end(query, found, after, state.version)) is not None:
+        if (end := _page_end(query, found, after, state.version)) is not None:
             following = cursor.seal(end, query, secret=self._secret, owner=state.owner)
             if end.version == state.version:
                 self._ends.keep((state, query.question, end.seen), end)
@@ -174,12 +174,12 @@ class Pages:
             self._counted.keep(filtered, Counted(found.total, found.points, found.lead))
 
     def _planned(self, query: Query, state: State, after: After | None) -> plan.Steps | None:
-        """Plan a page; None when that needs facets and those of this version are not remembered."""
-        before, counted = self._before(query, state, after)
+        """Plan a page; None if that needs facets, and those of this version are not remembered."""
+        start, counted = self._start_and_count(query, state, after)
         facets = self._known_facets(query, state)
         if facets is None:
-            return plan.whole(query, before, counted.total if counted else None)
-        return plan.whole(query, before, facets.total) or plan.page(query, facets, before, counted)
+            return plan.whole(query, start, counted.total if counted else None)
+        return plan.whole(query, start, facets.total) or plan.page(query, facets, start, counted)
 
     def _known_facets(self, query: Query, state: State) -> Facets | None:
         """Give the facets that a plan takes, if read in this state: all, which serve every plan, or just their sum."""
@@ -203,26 +203,26 @@ class Pages:
         self._facets.keep((resource, owner, apart), found)
         return found
 
-    def _before(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
-        """Give an item before a page, and what was counted; each only if found in this very state of the list."""
+    def _start_and_count(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
+        """Give an item before a page, and what was counted; each only if it was found in this state of the list."""
         counted = self._counted.get((state, query.resource.name, query.asked))
         if after is not None and after.version != state.version:
             return replace(after, version=cursor.CHANGED), counted
         seen = query.offset if after is None else after.seen
         if not seen:
             return after, counted
-        farthest = seen - query.rows * (_NEAR if after is None else 1)
+        farthest = seen - query.rows * (_PAGES_BACK if after is None else 1)
         ends = range(seen, max(0, farthest), -query.rows)
         kept = (self._ends.get((state, query.question, each)) for each in ends)
         return next(filter(None, kept), after), counted
 
     def _etag(self, state: State, query: Query) -> str:
-        """Make the ETag of an answer: each version, owner and question has its own."""
-        named = b"%d %d %d %s %s" % (*state.owner, state.version, query.place, query.question)
-        return f'"{blake2b(named, key=self._secret, digest_size=12).hexdigest()}"'
+        """Make the ETag of an answer, which differs for each version, owner and question."""
+        identity = b"%d %d %d %s %s" % (*state.owner, state.version, query.place, query.question)
+        return f'"{blake2b(identity, key=self._secret, digest_size=12).hexdigest()}"'
 
 
-class Ahead:
+class Drafter:
     """Drafts an answer for the caller remembered for a token, so that one round trip brings the caller and the page."""
 
     def __init__(self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, known: str | None) -> None:
@@ -234,7 +234,7 @@ class Ahead:
         self.draft: Draft | None = None
 
     def __call__(self, caller: Caller) -> Statement | None:
-        """Give the statement to run; None if the answer is kept, or takes none or more than one."""
+        """Give the statement to run; None if the answer is kept, or needs none or more than one."""
         with suppress(ApiError):
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
@@ -245,12 +245,12 @@ class Ahead:
 
 def _weight(answer: Answer) -> int:
     """Give about how many bytes an answer takes up, including its question, which each of its links repeats."""
-    return len(answer.body) + len(answer.link) + _REST
+    return len(answer.body) + len(answer.link) + _OVERHEAD_BYTES
 
 
 def _facets_weight(kept: tuple[State, Facets]) -> int:
-    """Give the same for an owner's facets; if they need more than all the room, they are kept alone."""
-    return min(kept[1].weight, _FACETS)
+    """Give the same for an owner's facets; at most the limit, so that larger ones are kept, too, but alone."""
+    return min(kept[1].weight, _FACET_BYTES)
 
 
 def _state(caller: Caller, query: Query) -> State:
@@ -258,7 +258,7 @@ def _state(caller: Caller, query: Query) -> State:
     return State(caller.owner, version)
 
 
-def _end(query: Query, found: Page, after: After | None, version: int) -> After | None:
+def _page_end(query: Query, found: Page, after: After | None, version: int) -> After | None:
     """Give where a page ends; None if nothing follows.
 
     If the list has changed since the walk began, a full page counts as a sign that more follows.

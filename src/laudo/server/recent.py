@@ -14,11 +14,11 @@ def _one(_value: Any) -> int:  # noqa: ANN401 - values of any kind
 
 
 class Recent(Generic[K, V]):
-    """Values by key; the least recently used make room for others; each call is atomic for other threads."""
+    """Values by key; the least recently used make room for new ones; each call is atomic for other threads."""
 
     def __init__(self, room: int, size: Callable[[V], int] = _one) -> None:
-        """Keep values whose sizes add up to `room` at most; without `size`, each counts as one."""
-        self._most = self._room = room
+        """Keep values whose sizes add up to at most `room`; without `size`, each counts as one."""
+        self._capacity = self._free = room
         self._size = size
         self._values: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
@@ -37,11 +37,11 @@ class Recent(Generic[K, V]):
         with self._lock:
             if key in self._values:
                 self._drop(key)
-            if size > self._most:
+            if size > self._capacity:
                 return
             self._values[key] = value
-            self._room -= size
-            while self._room < 0:
+            self._free -= size
+            while self._free < 0:
                 self._drop(next(iter(self._values)))
 
     def drop(self, key: K) -> None:
@@ -51,4 +51,4 @@ class Recent(Generic[K, V]):
                 self._drop(key)
 
     def _drop(self, key: K) -> None:
-        self._room += self._size(self._values.pop(key))
+        self._free += self._size(self._values.pop(key))

@@ -12,35 +12,35 @@ from laudo.core.errors import ApiError
 
 _HUNDRED: Final = 100
 _SEED: Final = 0
-"""Every worker deals in the same order, after every start: with one worker, a test meets the same each time."""
+"""The order is the same in every worker, after every start: with one worker, a test gets the same each time."""
 
 
 class Rehearsal:
-    """Deals each request what it meets: exactly the planned shares of each hundred requests, in a random order."""
+    """Gives each request an outcome: exactly the planned shares of each hundred requests, in a random order."""
 
     def __init__(self, planned: Sequence[str]) -> None:
-        """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; empty, it deals nothing."""
-        some = [happen for share, happen in map(_read, planned) for _ in range(share)]
-        self._hundred = [*some, *[_in_time] * (_HUNDRED - len(some))] if some else []
-        self._left: list[Callable[[], float]] = []
-        self._dealing = Lock()
+        """`planned` is as in the settings: `503=10`, `5s=2`, shares of a hundred requests; empty, it does nothing."""
+        troubles = [outcome for share, outcome in map(_parse, planned) for _ in range(share)]
+        self._outcomes = [*troubles, *[_no_delay] * (_HUNDRED - len(troubles))] if troubles else []
+        self._remaining: list[Callable[[], float]] = []
+        self._lock = Lock()
         self._rng = random.Random(_SEED)  # noqa: S311 - chance, not secrets
 
-    def meet(self) -> float:
-        """Refuse an admitted request (raises ApiError) or delay it, as dealt; gives the seconds of the delay."""
-        return self._deal()() if self._hundred else 0.0
+    def refuse_or_delay(self) -> float:
+        """Refuse an admitted request (raises ApiError), delay it, or let it pass; gives the seconds of the delay."""
+        return self._next_outcome()() if self._outcomes else 0.0
 
-    def _deal(self) -> Callable[[], float]:
-        with self._dealing:
-            if not self._left:
-                self._left = self._rng.sample(self._hundred, _HUNDRED)
-            return self._left.pop()
+    def _next_outcome(self) -> Callable[[], float]:
+        with self._lock:
+            if not self._remaining:
+                self._remaining = self._rng.sample(self._outcomes, _HUNDRED)
+            return self._remaining.pop()
 
 
-def _read(text: str) -> tuple[int, Callable[[], float]]:
+def _parse(text: str) -> tuple[int, Callable[[], float]]:
     what, _, share = text.partition("=")
     if what.endswith("s"):
-        return int(share), partial(_late, float(what.removesuffix("s")))
+        return int(share), partial(_delay, float(what.removesuffix("s")))
     return int(share), partial(_refuse, int(what))
 
 
@@ -48,10 +48,10 @@ def _refuse(status: int) -> NoReturn:
     raise ApiError(next(kind for kind in errors.TABLE if kind.status == status))
 
 
-def _late(seconds: float) -> float:
+def _delay(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
 
 
-def _in_time() -> float:
+def _no_delay() -> float:
     return 0.0

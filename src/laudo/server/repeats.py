@@ -1,4 +1,4 @@
-"""Repeated requests: each gets the same answer as before, as long as nothing at all has changed in the store."""
+"""Repeated requests: each gets the same answer as before, as long as nothing has changed in the store."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -22,8 +22,8 @@ MARK: Final = "laudo.mark"
 """Key of a request's `environ`: the mark of the store with which it began."""
 _QUESTION: Final = "laudo.question"
 """Key of a request's `environ`: what is asked, if the answer may be kept and given again."""
-_REST: Final = 1_000
-"""Bytes that an answer takes up besides its texts and its body, about."""
+_OVERHEAD_BYTES: Final = 1_000
+"""About how many bytes an answer takes up besides its texts and its body."""
 
 
 @disclosure.only("status", "caller", "told", "weight")
@@ -36,14 +36,14 @@ class Given(Struct, frozen=True):
     caller: Caller
     told: Told
     weight: int
-    """Bytes that it takes up here, including the question, which a client can make long."""
+    """Bytes that it takes up in memory, including the question, which a client can make long."""
 
 
 class Repeats:
     """The answers of one worker, by request.
 
-    They are given again only while the store is known to be unchanged. A store in a file shows that without a query
-    (`Served.mark`); a server is asked just for that, if it is likely to be unchanged.
+    They are given again only while the store is known to be unchanged. A store in a file shows this without a query
+    (`Served.mark`); a server is asked only for this, if it is likely to be unchanged.
     """
 
     def __init__(self, database: Served, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
@@ -52,10 +52,10 @@ class Repeats:
         self._database = database
         self._limits = limits
         self._calm = calm
-        self._given: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
+        self._answers: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
 
     def find(self, environ: Environ) -> Given | None:
-        """Begin a request; give its earlier answer if the store is unchanged since and the caller may still ask.
+        """Begin a request; give its earlier answer if the store has not changed and the caller may still ask.
 
         Raises StoreError.
         """
@@ -70,19 +70,19 @@ class Repeats:
             environ.get("HTTP_ORIGIN"),
         )
         environ[_QUESTION] = question
-        given = self._given.get(question)
-        if given is None or has_expired(given.caller) or not self._is_now(given.caller.as_of, mark):
+        answer = self._answers.get(question)
+        if answer is None or has_expired(answer.caller) or not self._is_current(answer.caller.as_of, mark):
             return None
         try:
-            self._limits.spend(given.caller.id_token)
+            self._limits.spend(answer.caller.id_token)
         except ApiError:
             return None
-        return given
+        return answer
 
     def keep(
         self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
     ) -> None:
-        """Keep an answer that depends only on the request and on the store, as it was in `caller.as_of` or later."""
+        """Keep an answer that depends only on the request and on the store, in the state `caller.as_of` or later."""
         question = environ.get(_QUESTION)
         if question is None or caller.as_of is None:
             return
@@ -90,18 +90,18 @@ class Repeats:
         if body is not None:
             shown.append(("content-length", str(len(body))))
         texts = sum([len(text) for text in (*question, *headers.values()) if text])
-        given = Given(
+        answer = Given(
             code_to_http_status(told.status),
             shown,
             () if body is None else (body,),
             caller,
             told,
-            weight=len(body or b"") + texts + _REST,
+            weight=len(body or b"") + texts + _OVERHEAD_BYTES,
         )
-        self._given.keep(question, given)
+        self._answers.keep(question, answer)
 
-    def _is_now(self, as_of: Mark, mark: Mark) -> bool:
-        """Tell whether a state is the request's; if that is likely, a store without marks is asked just for it."""
+    def _is_current(self, as_of: Mark, mark: Mark) -> bool:
+        """Tell whether the store is still in a state; if that is likely, a store without marks is asked only for it."""
         if mark is not None:
             return mark == as_of
         if not self._calm.expects(as_of):
