@@ -43,7 +43,7 @@ PLAIN: Final = {
     "core.values.Kind": "accepts example json_type pattern choices format encoding",
     "demo.invent.Outcome": "nome status mensagem",
     "mirror.State": "list",
-    "server.citus._Installed": "version plans",
+    "server.citus._Installed": "version plan_mode",
     "server.config.Setting": "name accepts default default_shown about",
     "server.config.Settings": "store key_file host allowed_origins read_store metrics_host rehearse",
     "server.config._Given": "source",

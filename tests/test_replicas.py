@@ -244,7 +244,7 @@ def test_fresh_replicas_come_first_then_the_primary_then_stale_replicas(
     first = set()
     for database._turn.number in range(4):
         tried: list[Watched] = []
-        while len(tried) < 4 and (chosen := database._choice(tried)):
+        while len(tried) < 4 and (chosen := database._next_server(tried)):
             tried.append(chosen)
         assert {each.number for each in tried} >= {0, *fit}
         assert len(tried) == len({each.number for each in tried}), "a server is asked twice"
@@ -389,7 +389,7 @@ def test_a_heartbeat_is_dated_before_its_transaction_begins(cluster: Cluster) ->
 
     with closing(Timed(open_store(cluster.primary.url(), write=True))) as primary:
         watch = Watch(Watched(0, "", primary), (), lag_ms=LONG_MS, bounds=Bounds(), report=None)
-        watch._beat(primary)
+        watch._check_primary(primary)
         assert watch._beats.moment(watch._beats.last()) <= begun[0]
 
 

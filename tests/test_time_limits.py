@@ -83,7 +83,7 @@ def test_the_time_limit_applies_to_each_statement_of_a_batch(limited: Database) 
 def test_time_between_statements_does_not_count(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses before, within and after a transaction must not count as the time of a statement."""
     del store
-    monkeypatch.setattr("laudo.server.sqlite.session._CHECK", 1)
+    monkeypatch.setattr("laudo.server.sqlite.session._CHECK_STEPS", 1)
     now = 0.0
     monkeypatch.setattr("laudo.server.sqlite.session.monotonic", lambda: now)
     with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:

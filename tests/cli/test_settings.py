@@ -42,14 +42,14 @@ def test_migrate_may_be_repeated(fresh: Shell) -> None:
 
 
 def test_a_migration_that_fails_midway_reports_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    patiently = patience.patiently
+    retry = patience.retry
 
     def breaking(work: Callable[[], bool], what: str, seconds: float) -> bool:
         if "0001_" not in what:
             raise Unavailable("the disk is full")
-        return patiently(work, what, seconds)
+        return retry(work, what, seconds)
 
-    monkeypatch.setattr(patience, "patiently", breaking)
+    monkeypatch.setattr(patience, "retry", breaking)
     result = fresh("migrate")
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(r"^error: the disk is full; kept: 0001_\w+\.sql; hint: run `laudo migrate` again", result.stderr)

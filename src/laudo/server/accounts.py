@@ -16,13 +16,13 @@ from laudo.server.database import Connection, Row
 
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
-_IDS: Final = "accounts"
-"""Name of the lock held while one of these is made: no id is given twice, and what was checked before stays true."""
-_MOST_WEBHOOK: Final = 2000
+_LOCK: Final = "accounts"
+"""Name of the lock that is held while one of these is made: no id is used twice, and what was checked stays true."""
+_MAX_WEBHOOK_LENGTH: Final = 2000
 
 
 class AccountError(Exception):
-    """What was asked cannot be done; the text says why."""
+    """The request cannot be fulfilled; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Token:
     revoked_at: int | None
 
     def state(self, now_ms: int, *, disabled: bool) -> str:
-        """Tell whether the token works, and if not, why; `disabled` says that its user, or a level above, is."""
+        """Tell whether the token works, and if not, why; `disabled` says that its user, account or organization is."""
         if self.revoked_at is not None:
             return "revoked"
         if self.expires_at is not None and self.expires_at <= now_ms:
@@ -82,26 +82,26 @@ class Level(Enum):
 
 def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
     """Make an organization and its first account."""
-    connection.hold(_IDS)
-    organizacao = Organizacao(_next(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
+    connection.hold(_LOCK)
+    organizacao = Organizacao(_next_id(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
     _insert(connection, "organizacao", **asdict(organizacao), version=0)
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
     return organizacao, conta
 
 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
-    connection.hold(_IDS)
+    connection.hold(_LOCK)
     _owner(connection, Level.ORGANIZATION, id_organizacao)
-    id_conta = _next(connection, "conta", "id_conta")
+    id_conta = _next_id(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
     _insert(connection, "conta", **asdict(conta), version=0)
     return conta
 
 
 def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
-    connection.hold(_IDS)
+    connection.hold(_LOCK)
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
-    id_usuario = _next(connection, "usuario", "id_usuario")
+    id_usuario = _next_id(connection, "usuario", "id_usuario")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
     _insert(connection, "usuario", **asdict(usuario))
     return usuario
@@ -117,7 +117,7 @@ def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
 
 
 def home(connection: Connection, id_usuario: int) -> Owner:
-    """Tell whose reports a user sees; raises AccountError if there is no such user."""
+    """Give the owner whose reports a user sees; raises AccountError if there is no such user."""
     text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
     rows = connection.fetch(Statement(text, (id_usuario,)))
     if not rows:
@@ -131,11 +131,11 @@ def create_token(
     """Give the user one more token, of which the store gets only the hash; raises AccountError."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would already have expired")
-    connection.hold(_IDS)
+    connection.hold(_LOCK)
     if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
         raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
     id_organizacao, id_conta = home(connection, id_usuario)
-    id_token = _next(connection, "token", "id_token")
+    id_token = _next_id(connection, "token", "id_token")
     token = Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
     _insert(connection, "token", **asdict(token), hash=token_hash)
     return token
@@ -150,27 +150,27 @@ def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
 
 
 def enable(connection: Connection, level: Level, number: int) -> None:
-    _switch(connection, level, number, enabled=1)
+    _set_enabled(connection, level, number, enabled=1)
 
 
 def disable(connection: Connection, level: Level, number: int) -> None:
     """Refuse every token of this organization, account or user from the next request on."""
-    _switch(connection, level, number, enabled=0)
+    _set_enabled(connection, level, number, enabled=0)
 
 
 def organizacoes(connection: Connection) -> list[Organizacao]:
     text = "SELECT id_organizacao, nome_organizacao, enabled FROM organizacao ORDER BY id_organizacao"
-    return [Organizacao(*_with_switch(row)) for row in connection.fetch(Statement(text))]
+    return [Organizacao(*_with_bool_enabled(row)) for row in connection.fetch(Statement(text))]
 
 
 def contas(connection: Connection) -> list[Conta]:
     text = "SELECT id_organizacao, id_conta, nome_conta, webhook_url, enabled FROM conta ORDER BY id_conta"
-    return [Conta(*_with_switch(row)) for row in connection.fetch(Statement(text))]
+    return [Conta(*_with_bool_enabled(row)) for row in connection.fetch(Statement(text))]
 
 
 def usuarios(connection: Connection) -> list[Usuario]:
     text = "SELECT id_organizacao, id_conta, id_usuario, email, nome_usuario, enabled FROM usuario ORDER BY id_usuario"
-    return [Usuario(*_with_switch(row)) for row in connection.fetch(Statement(text))]
+    return [Usuario(*_with_bool_enabled(row)) for row in connection.fetch(Statement(text))]
 
 
 def disabled(connection: Connection) -> frozenset[int]:
@@ -193,17 +193,17 @@ def tokens(connection: Connection) -> list[Token]:
 
 
 def _insert(connection: Connection, table: str, **values: str | int | bytes | None) -> None:
-    names, marks = ", ".join(values), ", ".join("?" * len(values))
-    text = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608 - names of this module
+    names, placeholders = ", ".join(values), ", ".join("?" * len(values))
+    text = f"INSERT INTO {table} ({names}) VALUES ({placeholders})"  # noqa: S608 - names of this module
     connection.fetch(Statement(text, tuple(values.values())))
 
 
-def _with_switch(row: Row) -> Row:
+def _with_bool_enabled(row: Row) -> Row:
     *others, enabled = row
     return (*others, bool(enabled))
 
 
-def _switch(connection: Connection, level: Level, number: int, *, enabled: int) -> None:
+def _set_enabled(connection: Connection, level: Level, number: int, *, enabled: int) -> None:
     _, table, column = level.value
     id_organizacao = _owner(connection, level, number)
     text = f"UPDATE {table} SET enabled = ? WHERE id_organizacao = ? AND {column} = ?"  # noqa: S608 - names of Level
@@ -219,8 +219,8 @@ def _owner(connection: Connection, level: Level, number: int) -> int:
     return int(rows[0][0])
 
 
-def _next(connection: Connection, table: str, column: str) -> int:
-    """Give the next number of a table; the caller must hold _IDS."""
+def _next_id(connection: Connection, table: str, column: str) -> int:
+    """Give the next id of a table; the caller must hold _LOCK."""
     text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
     return int(connection.fetch(Statement(text))[0][0])
 
@@ -244,9 +244,9 @@ def _email(text: str) -> str:
 
 
 def _webhook(text: str) -> str:
-    if text and (len(text) > _MOST_WEBHOOK or not re.fullmatch(r"https?://[\x21-\x7e]+", text)):
+    if text and (len(text) > _MAX_WEBHOOK_LENGTH or not re.fullmatch(r"https?://[\x21-\x7e]+", text)):
         raise AccountError(
             "a webhook address must begin with https:// or http:// and have at most "
-            f"{_MOST_WEBHOOK} visible ASCII characters"
+            f"{_MAX_WEBHOOK_LENGTH} visible ASCII characters"
         )
     return text

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
 from laudo.server.database import Database, Reader, StoreError
-from laudo.server.patience import hold_shortly, patiently
+from laudo.server.patience import lock_without_waiting, retry
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
 """Distributed by id_organizacao; a table comes after those that its foreign keys name."""
 
 REFERENCE: Final = ("migration", "token", "heartbeat")
-"""Copied whole to every machine: what is looked up without an organization."""
+"""Copied as a whole to every machine, since they are read without an organization."""
 
 OLDEST: Final = (11, 2)
 """In older versions a transaction is not one snapshot on all machines, so that a total and its page could differ."""
@@ -25,17 +25,19 @@ OLDEST: Final = (11, 2)
 def check(connection: Reader) -> None:
     """Raise StoreError if Citus is installed, but the tables are not distributed as planned.
 
-    Without Citus this is one short query. A table that this version does not know is accepted: it is of a later
+    Without Citus this is one short query. A table that this version does not know is accepted: it belongs to a later
     version, which may change the schema while this one serves.
     """
     if connection.dialect.name != "postgres" or not (installed := _installed(connection)):
         return
-    found = _found(connection)
+    found = _distribution(connection)
     _refuse_misplaced(found)
-    if apart := [table for table in _PLANNED if table not in found]:
-        raise StoreError(f"Citus is installed, but has not distributed {', '.join(apart)}; run `laudo citus apply`")
-    if installed.plans != _EACH_TIME:
-        message = f"with Citus, plan_cache_mode must be {_EACH_TIME}, but is {installed.plans}; run `laudo citus apply`"
+    if missing := [table for table in _PLANNED if table not in found]:
+        raise StoreError(f"Citus is installed, but has not distributed {', '.join(missing)}; run `laudo citus apply`")
+    if installed.plan_mode != _PLAN_MODE:
+        message = (
+            f"with Citus, plan_cache_mode must be {_PLAN_MODE}, but is {installed.plan_mode}; run `laudo citus apply`"
+        )
         raise StoreError(message)
 
 
@@ -46,12 +48,10 @@ def plan(connection: Reader) -> list[str]:
     """
     if connection.dialect.name != "postgres":
         raise StoreError("Citus distributes a store on PostgreSQL; a SQLite file stays on one machine")
-    found = _found(connection) if _installed(connection) else {}
+    found = _distribution(connection) if _installed(connection) else {}
     known = [*DISTRIBUTED, *REFERENCE]
-    if forgotten := [str(table) for (table,) in connection.fetch(Statement(_OTHERS, (known,)))]:
-        raise StoreError(
-            f"laudo does not know how to distribute {', '.join(forgotten)}; hint: move it to another schema"
-        )
+    if unknown := [str(table) for (table,) in connection.fetch(Statement(_OTHER_TABLES, (known,)))]:
+        raise StoreError(f"laudo does not know how to distribute {', '.join(unknown)}; hint: move it to another schema")
     _refuse_misplaced(found)
     return list(_missing(connection, found))
 
@@ -61,7 +61,7 @@ def apply(database: Database) -> list[str]:
 
     Writers wait until it ends, readers only while it commits. Raises StoreError.
     """
-    return patiently(partial(_apply, database), "distributing the tables")
+    return retry(partial(_apply, database), "distributing the tables")
 
 
 def script(statements: list[str]) -> str:
@@ -76,7 +76,7 @@ def _apply(database: Database) -> list[str]:
                 "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
                 "then SELECT citus_add_node('worker', 5432) here for each of the others"
             )
-        hold_shortly(connection, "citus")
+        lock_without_waiting(connection, "citus")
         statements = plan(connection)
         for statement in statements:
             connection.run_script(statement)
@@ -89,18 +89,18 @@ def _missing(connection: Reader, found: Mapping[str, str]) -> Iterator[str]:
         [(schema,)] = connection.fetch(Statement(_SCHEMA))
         yield f"SET LOCAL search_path = {schema}"  # Whoever runs the script may have another one.
         yield from (_STATEMENTS[table] for table in missing)
-    # The rows that were there before have been copied; their local remains are invisible.
-    for (table,) in connection.fetch(Statement(_WITH_PAGES, (missing,))):
+    # The rows that were there before have been copied; the old copies are invisible.
+    for (table,) in connection.fetch(Statement(_WITH_LOCAL_ROWS, (missing,))):
         yield f"SELECT truncate_local_data_after_distributing_table('{table}')"
-    for (database,) in connection.fetch(Statement(_WITH_OTHER_PLANS, (_EACH_TIME,))):
-        yield f"ALTER DATABASE {database} SET plan_cache_mode = '{_EACH_TIME}'"
+    for (database,) in connection.fetch(Statement(_WITHOUT_PLAN_MODE, (_PLAN_MODE,))):
+        yield f"ALTER DATABASE {database} SET plan_cache_mode = '{_PLAN_MODE}'"
 
 
 class _Installed(NamedTuple):
     """A database's version of Citus, and its plan_cache_mode."""
 
     version: str
-    plans: str
+    plan_mode: str
 
 
 def _installed(connection: Reader) -> _Installed | None:
@@ -119,64 +119,64 @@ def _installed(connection: Reader) -> _Installed | None:
 
 def _refuse_misplaced(found: Mapping[str, str]) -> None:
     for table, planned in _PLANNED.items():
-        if (lies := found.get(table, planned)) != planned:
+        if (state := found.get(table, planned)) != planned:
             message = (
-                f"Citus has {table} {lies}, but it should be {planned}; hint: run SELECT undistribute_table('{table}')"
+                f"Citus has {table} {state}, but it should be {planned}; hint: run SELECT undistribute_table('{table}')"
             )
             raise StoreError(f"{message}, then `laudo citus apply`")
 
 
-def _found(connection: Reader) -> dict[str, str]:
+def _distribution(connection: Reader) -> dict[str, str]:
     """Tell how each table that Citus knows is distributed."""
-    rows = connection.fetch(Statement(_LYING))
-    together = [group for table, *_, group in rows if table == DISTRIBUTED[0]]
+    rows = connection.fetch(Statement(_DISTRIBUTION))
+    colocated = [group for table, *_, group in rows if table == DISTRIBUTED[0]]
     found = {}
     for table, column, is_reference, group in rows:
         if column is None:
-            found[str(table)] = _WHOLE if is_reference else "on one machine"
+            found[str(table)] = _ON_EVERY_MACHINE if is_reference else "on one machine"
         else:
-            found[str(table)] = f"distributed by {column}" + (_TOGETHER if group in together else "")
+            found[str(table)] = f"distributed by {column}" + (_COLOCATED if group in colocated else "")
     return found
 
 
-_TOGETHER: Final = f" with {DISTRIBUTED[0]}"
-_WHOLE: Final = "whole on every machine"
-_BY_ORGANIZACAO: Final = f"distributed by id_organizacao{_TOGETHER}"
-_PLANNED: Final = dict.fromkeys(REFERENCE, _WHOLE) | dict.fromkeys(DISTRIBUTED, _BY_ORGANIZACAO)
+_COLOCATED: Final = f" with {DISTRIBUTED[0]}"
+_ON_EVERY_MACHINE: Final = "whole on every machine"
+_BY_ORGANIZACAO: Final = f"distributed by id_organizacao{_COLOCATED}"
+_PLANNED: Final = dict.fromkeys(REFERENCE, _ON_EVERY_MACHINE) | dict.fromkeys(DISTRIBUTED, _BY_ORGANIZACAO)
 
 _SEQUENTIALLY: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 """Otherwise no transaction can distribute two tables of which one refers to the other."""
 _STATEMENTS: Final = {table: f"SELECT create_reference_table('{table}')" for table in REFERENCE} | {
-    table: f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => '{beside}')"
-    for table, beside in zip(DISTRIBUTED, ("none", *(DISTRIBUTED[0] for _ in DISTRIBUTED[1:])), strict=True)
+    table: f"SELECT create_distributed_table('{table}', 'id_organizacao', colocate_with => '{colocated_with}')"
+    for table, colocated_with in zip(DISTRIBUTED, ("none", *(DISTRIBUTED[0] for _ in DISTRIBUTED[1:])), strict=True)
 }
 
-_EACH_TIME: Final = "force_custom_plan"
-"""With a cached plan, Citus sends a change of rows that an array names to every shard of the table."""
+_PLAN_MODE: Final = "force_custom_plan"
+"""With a cached plan, Citus sends a statement that changes the rows listed in an array to every shard of the table."""
 
 _CITUS: Final = "SELECT extversion, current_setting('plan_cache_mode') FROM pg_extension WHERE extname = 'citus'"
-_WITH_OTHER_PLANS: Final = """
+_WITHOUT_PLAN_MODE: Final = """
 SELECT quote_ident(datname) FROM pg_database
 WHERE datname = current_database() AND NOT EXISTS (
   SELECT FROM pg_db_role_setting
   WHERE setdatabase = pg_database.oid AND setrole = 0 AND 'plan_cache_mode=' || ? = ANY (setconfig)
 )
 """
-"""Reads the setting of the database: that of the connection may differ, since one that writes has its own."""
+"""Reads the database's setting: the connection's may differ, since a connection that writes has its own."""
 _SCHEMA: Final = "SELECT quote_ident(current_schema())"
-_OTHERS: Final = """
+_OTHER_TABLES: Final = """
 SELECT relname::text FROM pg_class
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> ALL(?)
   AND oid NOT IN (SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND deptype = 'e')
 ORDER BY relname
 """
-_WITH_PAGES: Final = """
+_WITH_LOCAL_ROWS: Final = """
 SELECT relname::text FROM pg_class
 WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY(?) AND pg_relation_size(oid) > 0
 ORDER BY relname
 """
-_LYING: Final = """
+_DISTRIBUTION: Final = """
 SELECT relname::text, column_to_column_name(logicalrelid, partkey), repmodel = 't', colocationid::bigint
 FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
 WHERE relnamespace = quote_ident(current_schema())::regnamespace

@@ -2,7 +2,7 @@
 
 Each worker writes heartbeats to the primary, several within the allowed lag, and remembers by its own clock when it
 sent each one. A replica that shows this heartbeat, or a later one, shows everything that was durable at that moment.
-So no two clocks are ever compared. This holds only for a physical copy: another store has heartbeats of its own.
+So no two clocks are ever compared. This is true only of a physical copy: another store has its own heartbeats.
 """
 
 import threading
@@ -22,13 +22,13 @@ from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, Store
 from laudo.server.stores import open_store
 
 Report = Callable[[int, float], None]
-"""(number of a replica, from 1; seconds by which it may be behind) -> None."""
+"""(number of a replica, from 1; seconds by which it may lag) -> None."""
 
 
 class State(Enum):
-    """What a check has found, in the words of the notice that is written when it has changed."""
+    """What a check has found, in the words of the notice that is written when it changes."""
 
-    WELL = "is well again"
+    HEALTHY = "is well again"
     LAGS = "lags and is not used for now"
     FOREIGN = "belongs to another store and is not used"
     AWAY = "does not answer"
@@ -49,19 +49,19 @@ class Server:
         self.as_of = -inf
         """The latest moment, by the clock `monotonic`, up to which it is known to show everything."""
         self.origin = _ORIGIN
-        """The statement that asks whose heartbeat it shows."""
+        """The statement that asks for the origin of the heartbeat that it shows."""
         self.checked = threading.Event()
         self.watched_since = monotonic()
-        self._told = State.WELL
+        self._announced = State.HEALTHY
 
-    def behind(self) -> float:
-        """Give the seconds by which it may be behind, at most those for which it has been watched."""
+    def lag(self) -> float:
+        """Give the seconds by which it may lag, at most those for which it has been watched."""
         return monotonic() - max(self.as_of, self.watched_since)
 
-    def tell(self, state: State, reason: str) -> None:
+    def announce(self, state: State, reason: str) -> None:
         """Report a change of state in one line on standard error, without user or password."""
-        if state is not self._told:
-            self._told = state
+        if state is not self._announced:
+            self._announced = state
             name = f"replica {self.number}" if self.number else "primary"
             logs.notice(f"store: the {name} {state.value}{reason and ': '}{reason}")
 
@@ -81,17 +81,17 @@ class Watch:
         self._beats = _Beats()
         self._origin: Row = ()
         """Origin of the primary's heartbeat, as last found; empty before."""
-        self._started: int | None = None
-        """When the primary was started, as last found."""
-        self._ended: dict[int, int] = {}
-        """Each of its earlier starts -> the last heartbeat written before the next start."""
+        self._primary_start: int | None = None
+        """When the primary was started, as found last."""
+        self._earlier_starts: dict[int, int] = {}
+        """Each earlier start of the primary -> the last heartbeat written before the next start."""
         self._stopped = threading.Event()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
         self._report = report
 
     def start(self) -> None:
-        """Start the threads at the first read, when the worker is already forked; wait a little for first results."""
+        """Start the threads at the first read, after the worker was forked; wait briefly for first results."""
         if self._threads or self._stopped.is_set():
             return
         with self._starting:
@@ -103,9 +103,9 @@ class Watch:
             threads = [threading.Thread(target=self._run, args=(server,), daemon=True) for server in servers]
             for thread in threads:
                 thread.start()
-            ends = monotonic() + _FIRST_SECONDS
+            deadline = monotonic() + _FIRST_SECONDS
             for server in servers:
-                server.checked.wait(max(0.0, ends - monotonic()))
+                server.checked.wait(max(0.0, deadline - monotonic()))
             self._threads = threads
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Watch:
             thread.join(_END_SECONDS)
 
     def _run(self, server: Server) -> None:
-        check = partial(self._look, server) if server.number else self._beat
+        check = partial(self._check_replica, server) if server.number else self._check_primary
         with ExitStack() as stack:
             database: Database | None = None
             while True:
@@ -129,30 +129,30 @@ class Watch:
                     server.answers = server.number == 0 and not _is_away(error)
                     state = State.UNPROVEN if server.answers else State.AWAY
                     reason = error.reason if isinstance(error, StoreError) else type(error).__name__
-                server.tell(state, reason)
+                server.announce(state, reason)
                 if self._report and server.number:
                     with suppress(OSError):
-                        self._report(server.number, server.behind())
+                        self._report(server.number, server.lag())
                 server.checked.set()
-                if self._stopped.wait(self._until_next(server, state)):
+                if self._stopped.wait(self._seconds_to_next(server, state)):
                     return
 
-    def _beat(self, database: Database) -> "_Found":
+    def _check_primary(self, database: Database) -> "_Found":
         """Write a heartbeat; raises StoreError if the primary answers neither that nor a query."""
         sent = monotonic()
         [(started,)], [self._origin] = _with_origin(self._primary, database, _STARTED)
         try:
             with database.transaction() as connection:
-                connection.fetch(_ALONE)
-                [(last, former)] = connection.fetch(_SHOWN)
+                connection.fetch(_LOCAL_COMMIT)
+                [(last, previous_start)] = connection.fetch(_SHOWN)
                 connection.fetch(Statement(_BEAT, (time_ns() // 1_000_000,)))
-                if former != started:
-                    connection.fetch(Statement(_KEEP, (2, started)))
-                    if former is not None:
-                        connection.fetch(Statement(_KEEP, (former, last)))
-                if self._started != started:
-                    self._ended = dict(connection.fetch(_ENDED))
-                    self._started = started
+                if previous_start != started:
+                    connection.fetch(Statement(_SAVE, (2, started)))
+                    if previous_start is not None:
+                        connection.fetch(Statement(_SAVE, (previous_start, last)))
+                if self._primary_start != started:
+                    self._earlier_starts = dict(connection.fetch(_EARLIER_STARTS))
+                    self._primary_start = started
                 [(beat, _)] = connection.fetch(_SHOWN)
         except Lost:
             raise
@@ -160,35 +160,35 @@ class Watch:
             database.fetch(_SHOWN)
             return State.UNPROVEN, error.reason
         self._beats.add(beat, sent)
-        return State.WELL, ""
+        return State.HEALTHY, ""
 
-    def _look(self, server: Server, database: Database) -> "_Found":
+    def _check_replica(self, server: Server, database: Database) -> "_Found":
         """Look up which heartbeat a replica shows, and whose; raises StoreError when it does not answer."""
-        before = self._beats.last()
-        [(shown, started)], [(replays,)], [origin] = _with_origin(server, database, _SHOWN, _REPLAYS)
+        last_beat = self._beats.last()
+        [(shown, started)], [(is_replica,)], [origin] = _with_origin(server, database, _SHOWN, _IS_REPLICA)
         as_of = self._beats.moment(shown)
         # Compared only now: if a heartbeat of ours was found above, its origin is known.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is not a streaming replica of {self._primary.database}"
-        is_apart = self._started not in {None, started} and shown > self._ended.get(started, -1)
-        # A replica that was fresh before may have become the primary, of which this worker is not told.
+        may_have_diverged = self._primary_start not in {None, started} and shown > self._earlier_starts.get(started, -1)
+        # A replica that was fresh before may have become the primary, without this worker being informed.
         if server.as_of == -inf:
-            if is_apart and started is not None:
+            if may_have_diverged and started is not None:
                 return State.FOREIGN, f"{server.database} shows data that was written on another server"
-            if not replays and shown < before:
+            if not is_replica and shown < last_beat:
                 return State.FOREIGN, f"{server.database} has been promoted and is no longer a replica"
-        # One that is apart does not show the primary's last start yet, or never will: what is known of it stays.
-        if not is_apart:
+        # One that may have diverged does not show the primary's last start, or not yet: what is known of it stays.
+        if not may_have_diverged:
             server.shown, server.as_of = shown, as_of
-        return (State.LAGS, f"by {server.behind():.1f} s") if self._lags(server) else (State.WELL, "")
+        return (State.LAGS, f"by {server.lag():.1f} s") if self._lags(server) else (State.HEALTHY, "")
 
     def _lags(self, server: Server) -> bool:
-        return self._primary.answers and server.behind() * 1000 > self._lag_ms
+        return self._primary.answers and server.lag() * 1000 > self._lag_ms
 
-    def _until_next(self, server: Server, state: State) -> float:
-        """Give the seconds until the next check: fewer if that may find the server better than now."""
-        is_settled = state is not State.AWAY if server.number == 0 else state is State.WELL and server.as_of > -inf
+    def _seconds_to_next(self, server: Server, state: State) -> float:
+        """Give the seconds until the next check: fewer if the server may have recovered by then."""
+        is_settled = state is not State.AWAY if server.number == 0 else state is State.HEALTHY and server.as_of > -inf
         return self._pause if is_settled else min(self._pause, _SOON_SECONDS)
 
 
@@ -215,9 +215,9 @@ class _Beats:
 
 
 def _with_origin(server: Server, database: Database, *statements: Statement) -> list[list[Row]]:
-    """Ask something, and for the origin of the heartbeat: a rougher one if the user may not read the system identifier.
+    """Run queries, and one for the heartbeat's origin; a rougher one if the user may not read the system identifier.
 
-    That is found out only once, since each refusal is a line in the server's log.
+    A refusal is remembered, since each one is a line in the server's log.
     """
     try:
         return database.fetch_each((*statements, server.origin))
@@ -235,7 +235,7 @@ def _is_same(origin: Row, other: Row) -> bool:
 
 
 def _is_away(error: Exception) -> bool:
-    """Tell whether a server is away, so that stale replicas may answer; one that refuses a user is not."""
+    """Tell whether a server is unreachable, so that stale replicas may answer; one that refuses a user is not."""
     return isinstance(error, Unavailable) and not isinstance(error, Busy | Slow)
 
 
@@ -255,28 +255,28 @@ SELECT coalesce(max(at_ms) FILTER (WHERE id = 1), 0), max(at_ms) FILTER (WHERE i
 """
 )
 """The heartbeat, and the start of the primary that wrote it, by which a promoted copy is recognized."""
-_ENDED: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2")
-"""Its earlier starts with their last heartbeats: a lagging replica may show one, a promoted copy shows a later one."""
+_EARLIER_STARTS: Final = Statement("SELECT id, at_ms FROM heartbeat WHERE id > 2")
+"""Earlier starts with their last heartbeats: a lagging replica may show such a one, a promoted copy a later one."""
 _STARTED: Final = Statement("SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)")
 """When a server was started: no two copies of a store are started in the same microsecond."""
-_REPLAYS: Final = Statement("SELECT pg_is_in_recovery()")
-"""Whether it is a replica that is not promoted; of the others, only the primary itself shows each heartbeat."""
+_IS_REPLICA: Final = Statement("SELECT pg_is_in_recovery()")
+"""Whether it is a replica that is not promoted; of other servers, only the primary itself shows each heartbeat."""
 _ORIGIN: Final = Statement(
     """
 SELECT (SELECT system_identifier FROM pg_control_system()), to_regclass('heartbeat')::oid,
        (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 )
-"""Whose heartbeat it is: the same on a server and its streaming replicas, even once promoted, and nowhere else."""
+"""The heartbeat's origin: the same on a server and its streaming replicas, even promoted ones, and nowhere else."""
 _ROUGH_ORIGIN: Final = Statement(
     _ORIGIN.text.replace("(SELECT system_identifier FROM pg_control_system())", "NULL::bigint")
 )
-_ALONE: Final = Statement("SET LOCAL synchronous_commit = local")
-"""A heartbeat waits for no synchronous standby: if one is lost, the other replicas are as fresh as before."""
+_LOCAL_COMMIT: Final = Statement("SET LOCAL synchronous_commit = local")
+"""A heartbeat does not wait for synchronous standbys: if one is lost, the other replicas are as fresh as before."""
 _BEAT: Final = """
 INSERT INTO heartbeat (id, at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET at_ms = greatest(heartbeat.at_ms + 1, excluded.at_ms)
 """
 """Every write increases it, whoever writes and however wrong a clock is: its order is that of the writes."""
 
-_KEEP: Final = "INSERT INTO heartbeat (id, at_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms"
+_SAVE: Final = "INSERT INTO heartbeat (id, at_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms"

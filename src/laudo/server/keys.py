@@ -9,31 +9,31 @@ from typing import Final
 
 _KEY_BYTES: Final = 32
 _ROOT: Final = 0
-_OTHERS: Final = 0o077
-_STRANGERS: Final = 0o037
-"""For a file of root's, which its group may read, but not change: Kubernetes hands out secrets in this way."""
-_LOST: Final = "no token works without it; hint: restore it, or name it with --key-file"
+_FORBIDDEN_BITS: Final = 0o077
+_FORBIDDEN_BITS_OF_ROOT: Final = 0o037
+"""For a file that root owns: its group may read it, but not change it. Kubernetes provides secrets in this way."""
+_NO_KEY: Final = "no token works without it; hint: restore it, or name it with --key-file"
 
 
 class KeyFileError(Exception):
-    """A key file that cannot be used; says what to do, and never shows the key."""
+    """A key file cannot be used; the text says what to do, and never shows the key."""
 
 
 def load(path: str | Path) -> bytes:
     """Read the key (32 bytes) under which tokens are hashed.
 
-    Raises KeyFileError if the file is missing, malformed or readable by others; a file of root's may be by its group.
+    Raises KeyFileError if the file is missing, malformed or readable by others; root's file may be read by its group.
     """
     file = Path(path)
     try:
         with file.open("rb") as stream:
             status, text = os.fstat(stream.fileno()), stream.read(1024)
     except FileNotFoundError:
-        raise KeyFileError(f"the key file {file} does not exist, and {_LOST}") from None
+        raise KeyFileError(f"the key file {file} does not exist, and {_NO_KEY}") from None
     except OSError as error:
         raise KeyFileError(f"cannot read the key file {file}: {error.strerror}") from error
-    is_handed_out = status.st_uid == _ROOT != os.geteuid()
-    if status.st_mode & (_STRANGERS if is_handed_out else _OTHERS):
+    is_from_root = status.st_uid == _ROOT != os.geteuid()
+    if status.st_mode & (_FORBIDDEN_BITS_OF_ROOT if is_from_root else _FORBIDDEN_BITS):
         raise KeyFileError(f"the key file {file} can be read by others; hint: chmod 600 {file}")
     if not re.fullmatch(rb"[0-9a-f]{64}\n?", text):
         raise KeyFileError(
@@ -43,9 +43,9 @@ def load(path: str | Path) -> bytes:
 
 
 def make(path: str | Path) -> bool:
-    """Make a missing key file, whole or not at all; tells whether it did.
+    """Make a missing key file, whole or not at all; tells whether it made one.
 
-    If two processes do so at once, the first one's key stays. Raises KeyFileError.
+    If two processes do so at the same time, the first one's key stays. Raises KeyFileError.
     """
     file = Path(path)
     if file.exists():

@@ -1,4 +1,4 @@
-"""Waits for locks that others hold, in attempts so short that nobody who queues behind one notices it."""
+"""Waits for locks that others hold, in attempts so short that nobody who waits behind one notices it."""
 
 import time
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from laudo.server.database import Connection, Locked, StoreError, Undone
 T = TypeVar("T")
 SECONDS: Final = 30.0
 _PAUSE: Final = 0.5
-_SHORTLY: Final = Statement("SET LOCAL lock_timeout = '500ms'")
+_SHORT_LOCK_TIMEOUT: Final = Statement("SET LOCAL lock_timeout = '500ms'")
 
 
-def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-    """Retry work that others block or undo; raises StoreError, which names it `what`, if they do for `seconds`."""
+def retry(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
+    """Retry work that others block or undo, for `seconds`; then raises StoreError, which names the work `what`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -28,14 +28,14 @@ def patiently(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
         time.sleep(_PAUSE)
 
 
-def hold_shortly(connection: Connection, name: str) -> None:
-    """Lock a name without waiting, and let the rest of a transaction wait for locks only shortly; raises Locked.
+def lock_without_waiting(connection: Connection, name: str) -> None:
+    """Lock a name without waiting, and let the rest of a transaction wait for locks only briefly; raises Locked.
 
-    On PostgreSQL, a transaction that waits for a table also blocks all that come after it, so that it waits for less
-    than a reader's statement_timeout. It does not wait for the name: whoever holds it may be building an index, which
-    waits for all other transactions, and of two that wait for each other the server ends one. On SQLite the
-    transaction has waited already.
+    On PostgreSQL, a transaction that waits for a table also blocks all that come after it, so it waits for less than a
+    reader's statement_timeout. It does not wait for the name: the process that holds it may be building an index, which
+    waits for all other transactions, and if two wait for each other, the server ends one. On SQLite the transaction has
+    already waited.
     """
     if connection.dialect.name == "postgres":
-        connection.fetch(_SHORTLY)
+        connection.fetch(_SHORT_LOCK_TIMEOUT)
     connection.hold(name, patient=False)

@@ -1,4 +1,4 @@
-"""A store and its replicas as one store that only answers: chooses which of them to ask."""
+"""A store and its replicas as one read-only store: chooses which of them to ask."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Replicas:
-    """A primary and its replicas; nothing is written but the heartbeat.
+    """A primary and its replicas; only the heartbeat is written.
 
-    Requests go to the fresh replicas in turn. If none is fresh, they go to the primary; while that is away, to the
-    replicas that are not behind the others. What fails on one server is retried on another, and a replica that has
-    failed is not asked until a check finds it well.
+    Requests go to the fresh replicas in turn. If none is fresh, they go to the primary; while that does not answer, to
+    the replicas that do not lag behind the others. What fails on one server is retried on another, and a replica that
+    has failed is not asked until a check succeeds.
     """
 
     dialect: Dialect = POSTGRES
@@ -29,12 +29,12 @@ class Replicas:
     def __init__(
         self, primary: str, replicas: Sequence[str], *, lag_ms: int, bounds: Bounds, report: Report | None = None
     ) -> None:
-        """Connect to each URL once, so that a wrong one shows now; raises StoreError, but not if a server is away."""
-        # A request that finds no free connection to one server waits at the next one, but in all no longer.
-        lent = replace(bounds, pool_timeout_ms=max(1, bounds.pool_timeout_ms // (len(replicas) + 1)))
+        """Connect to each URL once, so that a wrong one is found now; raises StoreError unless its server is away."""
+        # A request that finds no free connection to one server waits at the next one, but no longer in total.
+        server_bounds = replace(bounds, pool_timeout_ms=max(1, bounds.pool_timeout_ms // (len(replicas) + 1)))
         with ExitStack() as stack:
             self._primary, *self._replicas = (
-                Server(number, url, stack.enter_context(closing(_opened(number, url, lent))))
+                Server(number, url, stack.enter_context(closing(_open(number, url, server_bounds))))
                 for number, url in enumerate([primary, *replicas])
             )
             self._connections = stack.pop_all()
@@ -66,14 +66,14 @@ class Replicas:
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """Give a connection whose reads all see one state of one server; raises Lost if it fails, to be retried."""
-        server, entered, connection = self._ask(_entered)
+        server, stack, connection = self._ask(_enter_snapshot)
         try:
-            with entered:
+            with stack:
                 yield connection
         except Slow:
             raise
         except StoreError as error:
-            self._leave(server)
+            self._suspend(server)
             raise Lost(*error.args) from error
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Replicas:
         self._watch.start()
         failure: StoreError = Unavailable("no server of the store answers")
         tried: list[Server] = []
-        while server := self._choice(tried):
+        while server := self._next_server(tried):
             tried.append(server)
             try:
                 return work(server)
@@ -95,34 +95,34 @@ class Replicas:
                 failure = error
             except StoreError as error:
                 failure = error
-                self._leave(server)
+                self._suspend(server)
         raise failure
 
-    def _choice(self, tried: Sequence[Server]) -> Server | None:
+    def _next_server(self, tried: Sequence[Server]) -> Server | None:
         """Give the server to ask next, None when all that may be asked have been tried."""
         answering = [replica for replica in self._replicas if replica.answers and replica not in tried]
         oldest = monotonic() - self._lag_ms / 1000
-        fit = [replica for replica in answering if replica.as_of >= oldest]
-        if not fit and not self._primary.answers:
+        candidates = [replica for replica in answering if replica.as_of >= oldest]
+        if not candidates and not self._primary.answers:
             newest = max((replica.shown for replica in answering), default=0)
-            fit = [replica for replica in answering if replica.shown >= newest - self._lag_ms]
-        if fit:
-            return fit[getattr(self._turn, "number", 0) % len(fit)]
+            candidates = [replica for replica in answering if replica.shown >= newest - self._lag_ms]
+        if candidates:
+            return candidates[getattr(self._turn, "number", 0) % len(candidates)]
         return None if self._primary in tried else self._primary
 
-    def _leave(self, server: Server) -> None:
-        """Ask a replica no more until it has been checked; only a check can tell that the primary is away."""
+    def _suspend(self, server: Server) -> None:
+        """Ask a replica no more until it has been checked; only a check may find that the primary does not answer."""
         if server is not self._primary:
             server.answers = False
 
 
-def _entered(server: Server) -> tuple[Server, ExitStack, Connection]:
+def _enter_snapshot(server: Server) -> tuple[Server, ExitStack, Connection]:
     stack = ExitStack()
     return server, stack, stack.enter_context(server.database.snapshot())
 
 
-def _opened(number: int, url: str, bounds: Bounds) -> Database:
-    """Open the primary, which is number 0, or a replica; an error of a replica names the number of its URL."""
+def _open(number: int, url: str, bounds: Bounds) -> Database:
+    """Open the primary, number 0, or a replica; an error of a replica names the number of its URL."""
     try:
         return open_store(url, bounds=bounds)
     except StoreError as error:

@@ -1,7 +1,7 @@
 """The roles of a store on PostgreSQL, and what each may do: one owns the tables, one writes, one reads.
 
-None of them can log in: a login is made a member of one, as by `GRANT laudo_reader TO api`. There are no default
-privileges on what a later migration makes; `follow` grants them, in the migration's transaction.
+None of them can log in: a login becomes a member of one, as by `GRANT laudo_reader TO api`. There are no default
+privileges on new tables: `grant_on_new_tables` grants the rights, in the transaction of the migration.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,14 +24,14 @@ _PUBLIC: Final = "public"
 """Everybody who may connect; no role can have this name."""
 
 TABLES: Final = (*DISTRIBUTED, *REFERENCE)
-_KEPT: Final = frozenset({"SELECT", "INSERT", "UPDATE"})
+_WRITE: Final = frozenset({"SELECT", "INSERT", "UPDATE"})
 _READ: Final[dict[str, frozenset[str]]] = dict.fromkeys(TABLES, frozenset({"SELECT"}))
 
 RIGHTS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     WRITER: _READ
-    | dict.fromkeys(("organizacao", "conta", "usuario", "token", "facet"), _KEPT)
-    | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa", "word"), _KEPT | {"DELETE"}),
-    READER: _READ | {"heartbeat": _KEPT},
+    | dict.fromkeys(("organizacao", "conta", "usuario", "token", "facet"), _WRITE)
+    | dict.fromkeys(("bucket", "tally", "relatorio", "pessoa", "word"), _WRITE | {"DELETE"}),
+    READER: _READ | {"heartbeat": _WRITE},
     _PUBLIC: dict.fromkeys(TABLES, frozenset()),
 }
 """Role -> table -> privileges, none of which it may grant to others."""
@@ -55,15 +55,15 @@ class RolesError(StoreError):
 
 
 def grant(database: Database, *, seconds: float = patience.SECONDS) -> list[str]:
-    """Make the roles that are missing, grant what each lacks, and revoke what it should not have.
+    """Make the missing roles, grant the rights that each lacks, and revoke those that it should not have.
 
     Gives the statements that were run, none if all was right. Raises RolesError, StoreError.
     """
-    return patience.patiently(partial(_grant, database), "granting", seconds)
+    return patience.retry(partial(_grant, database), "granting", seconds)
 
 
-def follow(connection: Connection) -> None:
-    """After a migration, grant the rights on new tables; a store without these roles stays without."""
+def grant_on_new_tables(connection: Connection) -> None:
+    """Grant the rights on tables that a migration has made; a store without these roles stays without them."""
     if connection.dialect.name == "postgres" and _owners(connection, _OWNER_OF_TABLES).get("migration") == OWNER:
         for statement in _missing(connection):
             connection.run_script(statement)
@@ -73,7 +73,7 @@ def _grant(database: Database) -> list[str]:
     statements: list[str] = []
     try:
         with database.transaction() as connection:
-            patience.hold_shortly(connection, "roles")
+            patience.lock_without_waiting(connection, "roles")
             statements += _missing(connection)
             for statement in statements:
                 connection.run_script(statement)
@@ -97,39 +97,39 @@ def _missing(connection: Connection) -> Iterator[str]:
     place = Place(*connection.fetch(Statement(_PLACE))[0])
     yield from (f"CREATE ROLE {role} NOLOGIN" for role in ROLES if role not in known)
     yield from _membership(connection, known)
-    yield from _places(connection, place, known)
+    yield from _access_grants(connection, place, known)
     yield from _ownership(connection, place)
     for role, rights in RIGHTS.items():
         yield from _privileges(connection, place, role, rights)
 
 
 def _membership(connection: Connection, known: Iterable[str]) -> Iterator[str]:
-    """Make a user that owns the tables a member of the owner: it hands them over, and still can change them."""
-    [(user, is_superuser, has_own)] = connection.fetch(Statement(_USER, (list(TABLES),)))
+    """Make a user that owns the tables a member of OWNER, which will own them, so that it can still change them."""
+    [(user, is_superuser, is_owner)] = connection.fetch(Statement(_USER, (list(TABLES),)))
     is_member = OWNER in known and connection.fetch(Statement(_IS_MEMBER, (OWNER,))) == [(True,)]
-    if has_own and not is_superuser and not is_member:
+    if is_owner and not is_superuser and not is_member:
         yield f"GRANT {OWNER} TO {user}"
 
 
-def _places(connection: Connection, place: Place, known: Iterable[str]) -> Iterator[str]:
-    """Let all roles connect, and only the owner make tables, which everybody may in PostgreSQL 14's `public`."""
-    is_open = _may(connection, _PUBLIC)[2]
+def _access_grants(connection: Connection, place: Place, known: Iterable[str]) -> Iterator[str]:
+    """Let all roles connect, and only the owner make tables; in PostgreSQL 14's `public` everybody may."""
+    all_may_create = _access(connection, _PUBLIC)[2]
     for role in ROLES:
-        asked = role if role in known else _PUBLIC
-        connects, uses, creates = _may(connection, asked)
+        checked_role = role if role in known else _PUBLIC
+        connects, uses, creates = _access(connection, checked_role)
         if not connects:
             yield f"GRANT CONNECT ON DATABASE {place.database} TO {role}"
         if not uses:
             yield f"GRANT USAGE ON SCHEMA {place.schema} TO {role}"
-        if role == OWNER and (is_open or not creates):
+        if role == OWNER and (all_may_create or not creates):
             yield f"GRANT CREATE ON SCHEMA {place.schema} TO {role}"
-    if is_open:
+    if all_may_create:
         yield f"REVOKE CREATE ON SCHEMA {place.schema} FROM PUBLIC"
 
 
-def _may(connection: Connection, role: str) -> tuple[bool, bool, bool]:
+def _access(connection: Connection, role: str) -> tuple[bool, bool, bool]:
     """Tell whether a role may connect to the database, use its schema, and make tables there."""
-    [(connects, uses, creates)] = connection.fetch(Statement(_MAY, (role,) * 3))
+    [(connects, uses, creates)] = connection.fetch(Statement(_ACCESS, (role,) * 3))
     return connects, uses, creates
 
 
@@ -146,15 +146,15 @@ def _owners(connection: Connection, text: str) -> dict[str, str]:
 
 def _privileges(connection: Connection, place: Place, role: str, rights: Mapping[str, frozenset[str]]) -> Iterator[str]:
     granted: dict[str, set[str]] = {}
-    handed_on: dict[str, set[str]] = {}
+    grantable: dict[str, set[str]] = {}
     for table, privilege, is_grantable in connection.fetch(Statement(_GRANTED, (list(TABLES), role))):
         granted.setdefault(table, set()).add(privilege)
         if is_grantable:
-            handed_on.setdefault(table, set()).add(privilege)
+            grantable.setdefault(table, set()).add(privilege)
     for table, wanted in rights.items():
         held = granted.get(table, set())
-        if table in handed_on:
-            options = ", ".join(sorted(handed_on[table]))
+        if table in grantable:
+            options = ", ".join(sorted(grantable[table]))
             yield f"REVOKE GRANT OPTION FOR {options} ON {place.schema}.{table} FROM {role} CASCADE"
         if lacking := sorted(wanted - held):
             yield f"GRANT {', '.join(lacking)} ON {place.schema}.{table} TO {role}"
@@ -175,7 +175,7 @@ FROM pg_roles WHERE rolname = current_user
 """The user, whether it is a superuser, and whether it owns the database or a table."""
 _IS_MEMBER: Final = "SELECT pg_has_role(?, 'USAGE')"
 _PLACE: Final = "SELECT quote_ident(current_database()), quote_ident(current_schema())"
-_MAY: Final = """
+_ACCESS: Final = """
 SELECT has_database_privilege(?::name, current_database(), 'CONNECT'),
        has_schema_privilege(?::name, current_schema(), 'USAGE'),
        has_schema_privilege(?::name, current_schema(), 'CREATE')

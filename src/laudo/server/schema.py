@@ -33,15 +33,15 @@ def is_current(connection: Connection) -> bool:
 
 
 def require_current(connection: Connection) -> None:
-    """Raise StoreError when the schema is missing or older than this version."""
+    """Raise StoreError if the schema is missing or older than this version's."""
     if not is_current(connection):
         raise StoreError(NO_SCHEMA)
 
 
 def require_none_newer(connection: Connection) -> None:
-    """Raise StoreError if a newer version has migrated the store: this one would not keep up what only that counts.
+    """Raise StoreError if a newer version has migrated the store: this one would not update the newer one's counts.
 
-    Reading is still allowed, and so is managing who may ask.
+    Reading is still allowed, and so is managing accounts, users and tokens.
     """
     if not applied(connection) <= _known(connection.dialect):
         raise StoreError("the store was migrated by a newer version of laudo; write to it with that version")

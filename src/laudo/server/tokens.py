@@ -19,7 +19,7 @@ _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullma
 
 
 class TokenError(Exception):
-    """A text that cannot be a token; says why, and never shows it."""
+    """A text cannot be a token; the error says why, and never shows it."""
 
 
 def presented(header: str | None) -> str | None:
@@ -37,13 +37,13 @@ def hash_token(key: bytes, token: str) -> bytes:
 
 
 def new_token() -> str:
-    return _signed("".join(secrets.choice(_DIGITS) for _ in range(_BODY)))
+    return _with_checksum("".join(secrets.choice(_DIGITS) for _ in range(_BODY)))
 
 
 def derived_token(key: bytes, purpose: str) -> str:
     """Make the token that belongs to this key and purpose: always the same, so that it need not be stored."""
     number = int.from_bytes(hmac.digest(key, f"token:{purpose}".encode(), "sha256"), "big")
-    return _signed(_base62(number, _BODY))
+    return _with_checksum(_base62(number, _BODY))
 
 
 def adopted_token(text: str) -> str:
@@ -61,7 +61,7 @@ def _is_damaged(token: str) -> bool:
     return not _ours(token) or token[-_CHECKSUM:] != _checksum(token[:-_CHECKSUM])
 
 
-def _signed(body: str) -> str:
+def _with_checksum(body: str) -> str:
     return PREFIX + body + _checksum(PREFIX + body)
 
 

@@ -26,8 +26,8 @@ PREFIX: Final = "LAUDO_"
 DEFAULT_FILE: Final = Path("laudo.toml")
 FOREIGN: Final = ("LAUDO_CONFIG", "LAUDO_URL", "LAUDO_TOKEN")
 """Variables with our prefix that are not settings: other parts read them."""
-_OF_TESTS: Final = "LAUDO_TEST_"
-_OF_KUBERNETES: Final = re.compile(
+_TEST_PREFIX: Final = "LAUDO_TEST_"
+_KUBERNETES: Final = re.compile(
     "LAUDO_(SERVICE_(HOST|PORT(_.*)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=.*"
     "|LAUDO_PORT=(tcp|udp|sctp)://.*"
 )
@@ -35,14 +35,14 @@ _OF_KUBERNETES: Final = re.compile(
 
 
 class ConfigError(Exception):
-    """A setting that cannot be used; the text names it, where it came from, and what is accepted."""
+    """A setting cannot be used; the text names it, where it came from, and what is accepted."""
 
 
 def mask(url: str) -> str:
     """Give a store's URL without its passwords."""
-    without = re.sub(r"://([^:/?]*):.*@", r"://\1:***@", url)
-    without = re.sub(r"://([^:/?@[]*):(?!\d*([,/?]|$))[^/?@]*(?=[/?]|$)", r"://\1:***", without)
-    return re.sub(r"([?&])([^=&]*)=[^&]*", _masked, without)
+    masked = re.sub(r"://([^:/?]*):.*@", r"://\1:***@", url)
+    masked = re.sub(r"://([^:/?@[]*):(?!\d*([,/?]|$))[^/?@]*(?=[/?]|$)", r"://\1:***", masked)
+    return re.sub(r"([?&])([^=&]*)=[^&]*", _masked, masked)
 
 
 def _masked(parameter: re.Match[str]) -> str:
@@ -52,7 +52,7 @@ def _masked(parameter: re.Match[str]) -> str:
 
 
 def _row(kind: Kind[T], default: T, about: str, *, shown: str | None = None) -> T:
-    """Make a field; `shown` is how documents write a default that depends on the machine."""
+    """Make a field; `shown` is the text in documents for a default that depends on the machine."""
     return field(default=default, metadata={"kind": kind, "about": about, "shown": shown})
 
 
@@ -169,15 +169,15 @@ class Setting:
 
     def defaulting(self, value: object) -> "Setting":
         """Give the same row with another default, as a command may have its own."""
-        return replace(self, default=value, default_shown=_written(value))
+        return replace(self, default=value, default_shown=_format(value))
 
     def show(self, settings: Settings) -> str:
         """Give the value as a person would write it, without passwords."""
         value = getattr(settings, self.name)
-        return _written(tuple(map(mask, value))) if isinstance(value, tuple) else mask(_written(value))
+        return _format(tuple(map(mask, value))) if isinstance(value, tuple) else mask(_format(value))
 
 
-def _written(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):
@@ -188,7 +188,7 @@ def _written(value: object) -> str:
 def _rows() -> Iterator[Setting]:
     for row in fields(Settings):
         kind, about, shown = row.metadata["kind"], row.metadata["about"], row.metadata["shown"]
-        yield Setting(row.name, kind.parse, kind.accepts, row.default, shown or _written(row.default), about)
+        yield Setting(row.name, kind.parse, kind.accepts, row.default, shown or _format(row.default), about)
 
 
 SETTINGS: Final = tuple(_rows())
@@ -231,7 +231,7 @@ def _text(value: object) -> str:
         case str():
             return value
         case bool() | int() | list() | tuple():
-            return _written(value)
+            return _format(value)
     raise ValueError
 
 
@@ -251,7 +251,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _is_foreign(name: str, value: str) -> bool:
-    return name in FOREIGN or name.startswith(_OF_TESTS) or _OF_KUBERNETES.fullmatch(f"{name}={value}") is not None
+    return name in FOREIGN or name.startswith(_TEST_PREFIX) or _KUBERNETES.fullmatch(f"{name}={value}") is not None
 
 
 def _from_file(path: Path | None) -> dict[str, _Given]:
@@ -285,6 +285,6 @@ def _toml(path: Path) -> dict[str, object]:
 
 
 def _suggestion(name: str, known: tuple[str, ...], *, prefix: str = "") -> str:
-    """Suggest the name that was meant; the prefix that all have is left out of the comparison."""
+    """Suggest the name that was meant; the common prefix is not compared."""
     found = meant(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
     return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: the known ones are {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The kinds of settings: how the text of one is parsed, and what a person is told that it accepts."""
+"""The kinds of settings: how the text of a setting is parsed, and how people are told what it accepts."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Kind(NamedTuple, Generic[T]):
-    """How a text is parsed, which raises ValueError, and what is accepted."""
+    """How a text is parsed, or refused with a ValueError, and what is accepted."""
 
     parse: Callable[[str], T]
     accepts: str
@@ -58,8 +58,8 @@ def _stores(text: str) -> tuple[str, ...]:
 def _troubles(text: str) -> tuple[str, ...]:
     troubles = tuple(trouble.strip() for trouble in text.split(",") if trouble.strip())
     found = [_TROUBLE(trouble) for trouble in troubles]
-    read = {trouble["what"]: int(trouble["share"]) for trouble in found if trouble}
-    if len(read) < len(troubles) or sum(read.values()) > 100:  # noqa: PLR2004 - percent
+    shares = {trouble["what"]: int(trouble["share"]) for trouble in found if trouble}
+    if len(shares) < len(troubles) or sum(shares.values()) > 100:  # noqa: PLR2004 - percent
         raise ValueError
     return troubles
 

@@ -10,15 +10,15 @@ _ROOT: Final = Path("/")
 
 def cores(root: Path = _ROOT) -> int:
     """Count the processors that this process may keep busy, rounded up."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, ceil(min(there, _granted(root))))
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, ceil(min(available, _lowest_quota(root))))
 
 
-def _granted(root: Path) -> float:
-    """Give the CPU quota of the process, in processors, on Linux: the lowest of its control group and those around it.
+def _lowest_quota(root: Path) -> float:
+    """Give the CPU quota of the process on Linux, in processors: the lowest of its control group and its parents.
 
     In cgroup v2, /sys/fs/cgroup/GROUP/cpu.max holds the quota, or "max", and its period, in microseconds:
-    docs.kernel.org/admin-guide/cgroup-v2.html. Seen from inside a container, its own group can be the root.
+    docs.kernel.org/admin-guide/cgroup-v2.html. Inside a container, its own group can appear as the root.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
@@ -26,8 +26,8 @@ def _granted(root: Path) -> float:
         return inf
     group = next((line.removeprefix("0::").lstrip("/") for line in lines if line.startswith("0::")), "")
     top = root / "sys/fs/cgroup"
-    within = [top / group, *(top / group).parents]
-    return min(map(_quota, (each for each in within if each.is_relative_to(top))))
+    groups = [top / group, *(top / group).parents]
+    return min(map(_quota, (each for each in groups if each.is_relative_to(top))))
 
 
 def _quota(group: Path) -> float:

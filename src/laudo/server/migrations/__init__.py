@@ -1,6 +1,6 @@
 """Brings a store's schema up to date, forward only: a folder of numbered SQL files for each engine, each applied once.
 
-`NNNN_name.sql` is applied whole or not at all, in one transaction, in which a new table of counts is filled, too.
+`NNNN_name.sql` is applied whole or not at all, in one transaction, which also fills a new table of counts.
 `NNNN_name.concurrent.sql`, only for PostgreSQL, makes or drops indexes while others read and write. Its statements run
 one by one, outside of any transaction; after an interruption it starts again from the first one.
 """
@@ -35,45 +35,45 @@ def migrate(
 ) -> list[str]:
     """Bring the store's schema up to date; gives the names of the files applied, none if it already was.
 
-    Raises StoreError if others hold a table, or another migration runs, for `seconds`; a store in a file waits for its
-    writer without limit. What was applied until then stays, and the rest can be applied later. Also raises it for
-    another application's file, and if a store is in another schema of the database, unless the connection itself sets
-    search_path, to make a second one.
+    Raises StoreError if others hold a table, or another migration runs, for `seconds`; for a store in a file it waits
+    without limit until the writer ends. What was applied until then stays, and the rest can be applied later. Also
+    raises it for another application's file, and if another schema of the database has a store, unless the connection
+    itself sets search_path, to make a second one.
     """
     files = schema.files(folder or schema.folder(database.dialect))
     with database.snapshot() as connection:
         known = schema.applied(connection)
-        _require_place(connection, is_new=known.isdisjoint(file.name for file in files))
+        _refuse_wrong_place(connection, is_new=known.isdisjoint(file.name for file in files))
     applied = []
     for file in files:
         if file.name in known:
             continue
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
-        if patience.patiently(partial(apply, database, file), f"the migration {file.name}", seconds):
+        if patience.retry(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)
             told(file.name)
     return applied
 
 
-def _require_place(connection: Connection, *, is_new: bool) -> None:
+def _refuse_wrong_place(connection: Connection, *, is_new: bool) -> None:
     if connection.dialect.name == "postgres":
-        if found := connection.fetch(Statement(_ELSEWHERE)):
+        if found := connection.fetch(Statement(_OTHER_SCHEMAS)):
             there, here = [schema for schema, _ in found], found[0][1]
             raise StoreError(
                 f"the database has a store in the schema {' and one in '.join(there)}, but search_path leads to {here};"
-                f" give the URL {' or '.join(map(_chosen, there))} to use that one, {_chosen(here)} to create another"
+                f" give the URL {' or '.join(map(_option, there))} to use that one, {_option(here)} to create another"
             )
-    elif is_new and connection.fetch(_OTHERS):
+    elif is_new and connection.fetch(_ANY_TABLE):
         raise StoreError("another application's table is in the way; give laudo a file of its own")
 
 
-def _chosen(schema: str) -> str:
+def _option(schema: str) -> str:
     return "options=-c%20search_path%3D" + quote(schema.replace(" ", r"\ "))
 
 
 def _apply(database: Database, file: Traversable) -> bool:
     with database.transaction() as connection:
-        patience.hold_shortly(connection, _LOCK)
+        patience.lock_without_waiting(connection, _LOCK)
         if file.name in schema.applied(connection):
             return False
         text = file.read_text(encoding="utf-8")
@@ -81,17 +81,17 @@ def _apply(database: Database, file: Traversable) -> bool:
         for statement in _split(text) if connection.dialect.name == "postgres" else (text,):
             connection.run_script(statement)
         if file.name in _FILLS:
-            _outwait_writers(connection)
+            _wait_for_writers(connection)
             _FILLS[file.name](connection)
         _record(connection, file.name)
-        roles.follow(connection)
+        roles.grant_on_new_tables(connection)
     return True
 
 
-def _outwait_writers(connection: Connection) -> None:
+def _wait_for_writers(connection: Connection) -> None:
     """Wait for writers that began before the previous file was applied: since then older versions refuse to write.
 
-    Each organization is released at once: a server has room for some thousand locks only.
+    Each organization's lock is released at once: a server has room for only some thousand locks.
     """
     connection.run_script("SAVEPOINT waiting")
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
@@ -119,12 +119,12 @@ def _count_lists(connection: Connection) -> None:
 
 
 def _build(database: Database, file: Traversable) -> bool:
-    """Build or drop indexes; the lock lasts as long as the build, so that an index found half made is abandoned."""
+    """Build or drop indexes; the lock lasts as long as the build, so an unfinished index that is found is abandoned."""
     with database.alone() as connection:
         connection.hold(_LOCK, patient=False)
         if file.name in schema.applied(connection):
             return False
-        connection.run_script(_WAIT)
+        connection.run_script(_NO_TIMEOUTS)
         for statement, index in _statements(file):
             for (name,) in connection.fetch(Statement(_INVALID, (index,))):
                 connection.run_script(f'DROP INDEX CONCURRENTLY "{name}"')
@@ -136,7 +136,7 @@ def _build(database: Database, file: Traversable) -> bool:
 def _statements(file: Traversable) -> Iterator[tuple[str, str]]:
     """Give each statement with the index that it makes or drops."""
     for statement in _split(file.read_text(encoding="utf-8")):
-        known = _ON_INDEX(statement)
+        known = _INDEX_STATEMENT(statement)
         if known is None:
             raise StoreError(f"{file.name} may only CREATE [UNIQUE] or DROP an INDEX CONCURRENTLY IF [NOT] EXISTS")
         yield statement, known[1]
@@ -159,7 +159,7 @@ _FILLS: Final = {
     "0009_total.sql": _count_lists,
     "0012_total.sql": _count_lists,
 }
-"""File -> what fills its tables, in the same transaction."""
+"""File -> the function that fills its tables, in the same transaction."""
 _ORGANIZACOES: Final = Statement("SELECT id_organizacao FROM organizacao ORDER BY 1")
 _COUNT_REPORTS: Final = """
 UPDATE conta SET total = (
@@ -173,8 +173,8 @@ UPDATE organizacao SET total = (
     WHERE bucket.id_organizacao = ? AND id_conta = 0 AND axis = ? AND parent = ?
 ) WHERE id_organizacao = ?
 """
-_OTHERS: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1")
-_ELSEWHERE: Final = """
+_ANY_TABLE: Final = Statement("SELECT name FROM sqlite_schema LIMIT 1")
+_OTHER_SCHEMAS: Final = """
 SELECT quote_ident(nspname), quote_ident(current_schema()) FROM pg_namespace
 WHERE nspname <> current_schema() AND has_schema_privilege(pg_namespace.oid, 'USAGE')
   AND (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid AND relkind IN ('r', 'p')
@@ -187,14 +187,14 @@ ORDER BY array_position(current_schemas(false), nspname), nspname
 those on search_path are first."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
-_WAIT: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
-"""No timeouts: nobody waits behind a concurrent build of an index, however long it waits itself."""
+_NO_TIMEOUTS: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
+"""Nobody waits behind a concurrent build of an index, however long that waits itself."""
 _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
 WHERE relname = ? AND relnamespace = quote_ident(current_schema())::regnamespace AND NOT indisvalid
 """
 _COMMENT: Final = re.compile(r"('[^']*')|--.*").sub
 _STATEMENT: Final = re.compile(r"(?:'[^']*'|[^;'])+").findall
-_ON_INDEX: Final = re.compile(
+_INDEX_STATEMENT: Final = re.compile(
     r"(?:CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS) (\w+)"
 ).match
