@@ -59,7 +59,7 @@ PLAIN: Final = {
     "server.logs.Line": "request_id route method filters",
     "server.logs.Told": "route filters",
     "server.pages.Answer": "etag",
-    "server.repeats.Given": "status",
+    "server.repeats.KeptAnswer": "status",
     "server.roles.Place": "database schema",
 }
 """The text fields that classes may show: they hold no person's name or number, and no token."""

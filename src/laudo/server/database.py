@@ -25,7 +25,7 @@ SILENT_SECONDS: Final = 2
 """A longer wait for another writer is reported; other imports write for about a second at a time."""
 
 _ATTEMPTS: Final = 3
-"""Attempts at lost work: the second finds no old connection, but may meet a closing one, or another transaction."""
+"""Attempts at lost work: the second finds no old connection, but perhaps a closing one, or another transaction."""
 
 
 class StoreError(Exception):
@@ -37,7 +37,7 @@ class StoreError(Exception):
 
     @property
     def reason(self) -> str:
-        """The text of laudo's own, for a log: that of the server may hold anything."""
+        """The text from laudo itself, for a log: the server's text may contain anything."""
         return str(self.args[0])
 
 
@@ -54,11 +54,11 @@ class Locked(Unavailable):
 
 
 class Busy(Unavailable):
-    """No connection to the server is free; the server may be well all the same, and so may others."""
+    """No connection to the server is free; the server may work nevertheless, and so may others."""
 
 
 class Slow(Unavailable):
-    """A statement took longer than its timeout; on another server of the store it would, too."""
+    """A statement took longer than its timeout, as it would on another server of the store."""
 
 
 class Lost(Unavailable):
@@ -78,7 +78,7 @@ Mark = bytes | None
 
 
 class Reader(Protocol):
-    """What runs a statement: a store, or one transaction of it."""
+    """A store, or one transaction of it, that runs statements."""
 
     @property
     def dialect(self) -> Dialect:
@@ -111,7 +111,7 @@ class Connection(Reader, Protocol):
 
 
 class Served(Reader, Protocol):
-    """What requests are answered from; a statement outside of a snapshot is one by itself."""
+    """The store, or its replicas, that answer requests; a statement outside of a snapshot is a snapshot by itself."""
 
     def mark(self) -> Mark:
         """Begin a request; gives the mark of the state that it sees, or of an earlier one."""
@@ -195,7 +195,7 @@ def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Call
 
 
 def again(work: Callable[[], T]) -> T:
-    """Run `work`, and again if it was lost, which does not mean that the server is away; raises Unavailable."""
+    """Run `work`, and again if it was lost, which does not mean that the server is unreachable; raises Unavailable."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(Lost):
             return work()

@@ -188,7 +188,7 @@ class _OnStoreFailure:
         self._log = logs.Sparing()
 
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
-        self._log.notice(f"store: {error.args[0]}")  # The text of laudo's own.
+        self._log.notice(f"store: {error.args[0]}")  # laudo's own text.
         _on_refusal(request, answer, ApiError(self._kind), params)
         request.context.is_charged = isinstance(error, Slow)  # Other failures are no caller's fault.
 

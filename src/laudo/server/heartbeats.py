@@ -167,7 +167,7 @@ class Watch:
         last_beat = self._beats.last()
         [(shown, started)], [(is_replica,)], [origin] = _with_origin(server, database, _SHOWN, _IS_REPLICA)
         as_of = self._beats.moment(shown)
-        # Compared only now: if a heartbeat of ours was found above, its origin is known.
+        # Compared only now: if one of our heartbeats was found above, its origin is known.
         if not _is_same(origin, self._origin):
             server.shown, server.as_of = 0, -inf
             return State.FOREIGN, f"{server.database} is not a streaming replica of {self._primary.database}"

@@ -108,7 +108,7 @@ def reporter(settings: Settings) -> Callable[[int, float], None] | None:
 
 
 def report_lag(number: int, seconds: float) -> None:
-    """Show by how much a replica may be behind; the last worker that checked it counts."""
+    """Show by how much a replica may lag; the last worker that checked it counts."""
     _lag().labels(str(number)).set(seconds)
 
 

@@ -266,5 +266,5 @@ def _page_end(query: Query, found: Page, after: After | None, version: int) -> A
     page, before, began = (after.page, after.seen, after.version) if after else (query.page, query.offset, version)
     seen = before + found.shown
     state = version if began == version else cursor.CHANGED
-    more = found.shown == query.rows and (state == cursor.CHANGED or seen < found.total)
-    return cursor.follow(query, found.items, page=page + 1, seen=seen, version=state) if more else None
+    has_more = found.shown == query.rows and (state == cursor.CHANGED or seen < found.total)
+    return cursor.follow(query, found.items, page=page + 1, seen=seen, version=state) if has_more else None

@@ -27,8 +27,8 @@ _OVERHEAD_BYTES: Final = 1_000
 
 
 @disclosure.only("status", "caller", "told", "weight")
-class Given(Struct, frozen=True):
-    """An answer as it was given, without the request's id, and what the log says of it."""
+class KeptAnswer(Struct, frozen=True):
+    """An answer as it was sent, without the request's id, and what the log says of it."""
 
     status: str
     headers: Sequence[tuple[str, str]]
@@ -52,9 +52,9 @@ class Repeats:
         self._database = database
         self._limits = limits
         self._calm = calm
-        self._answers: Recent[tuple[str | None, ...], Given] = Recent(cache_bytes, attrgetter("weight"))
+        self._answers: Recent[tuple[str | None, ...], KeptAnswer] = Recent(cache_bytes, attrgetter("weight"))
 
-    def find(self, environ: Environ) -> Given | None:
+    def find(self, environ: Environ) -> KeptAnswer | None:
         """Begin a request; give its earlier answer if the store has not changed and the caller may still ask.
 
         Raises StoreError.
@@ -90,7 +90,7 @@ class Repeats:
         if body is not None:
             shown.append(("content-length", str(len(body))))
         texts = sum([len(text) for text in (*question, *headers.values()) if text])
-        answer = Given(
+        answer = KeptAnswer(
             code_to_http_status(told.status),
             shown,
             () if body is None else (body,),

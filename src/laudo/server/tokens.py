@@ -13,8 +13,8 @@ _DIGITS: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _BODY: Final = 32
 _CHECKSUM: Final = 6
 
-_LONGEST: Final = 200
-_plausible: Final = re.compile(rf"[!-+\--~]{{16,{_LONGEST}}}").fullmatch  # visible ASCII without the comma
+_MAX_LENGTH: Final = 200
+_plausible: Final = re.compile(rf"[!-+\--~]{{16,{_MAX_LENGTH}}}").fullmatch  # visible ASCII without the comma
 _ours: Final = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}").fullmatch
 
 
@@ -25,7 +25,7 @@ class TokenError(Exception):
 def presented(header: str | None) -> str | None:
     """Give the token of an Authorization header; None if it cannot be one, so that the store need not be asked."""
     token = (header or "").strip(" \t")
-    if len(token) > _LONGEST:
+    if len(token) > _MAX_LENGTH:
         return None
     could_be = not _is_damaged(token) if token.startswith(PREFIX) else _plausible(token)
     return token if could_be else None

@@ -188,7 +188,7 @@ those on search_path are first."""
 _LOCK: Final = "migrations"
 _CONCURRENT: Final = ".concurrent.sql"
 _NO_TIMEOUTS: Final = "SET lock_timeout = 0; SET statement_timeout = 0"
-"""Nobody waits behind a concurrent build of an index, however long that waits itself."""
+"""A concurrent build of an index may wait for any time: nobody waits behind it."""
 _INVALID: Final = """
 SELECT relname::text FROM pg_index JOIN pg_class ON oid = indexrelid
 WHERE relname = ? AND relnamespace = quote_ident(current_schema())::regnamespace AND NOT indisvalid

@@ -31,7 +31,7 @@ def is_fatal(result: PGresult) -> bool:
 
 
 def failed(result: PGresult) -> Exception:
-    """Give the error to raise for a result; a mistake of ours stays psycopg's error, without values of rows.
+    """Give the error to raise for a result; our own mistake stays psycopg's error, without values of rows.
 
     The codes are those of https://www.postgresql.org/docs/current/errcodes-appendix.html.
     """

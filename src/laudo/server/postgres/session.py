@@ -22,7 +22,7 @@ from laudo.server.database import SILENT_SECONDS, WAITS, Lost, Row, StoreError, 
 from laudo.server.postgres import address, failures
 from laudo.server.postgres.binding import bound, numbered
 
-_MOST_PREPARED: Final = 1000
+_MAX_PREPARED: Final = 1000
 """Limit of the statements that a connection keeps prepared; their texts are made of constants, so there are fewer."""
 
 _SYNC: Final = int(pq.ExecStatus.PIPELINE_SYNC)
@@ -197,7 +197,7 @@ class Session:
         """Give a statement's prepared name, None without one; a new one is prepared in the same round trip."""
         key = (query, types)
         name = self._prepared.get(key)
-        if name is None and self._prepare and query not in _ENDS and len(self._prepared) < _MOST_PREPARED:
+        if name is None and self._prepare and query not in _ENDS and len(self._prepared) < _MAX_PREPARED:
             name = self._prepared[key] = _unique_name(next(self._names), key)
             self._unconfirmed.append(key)
             self._libpq.send_prepare(name, query, types)

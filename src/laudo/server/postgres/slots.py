@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 _LONG_SECONDS: Final = 0.5
-"""A longer wait means overload: whoever comes then is refused rather than left waiting."""
+"""A longer wait means overload: then new threads are refused rather than left waiting."""
 
 
 @dataclass(slots=True, eq=False)

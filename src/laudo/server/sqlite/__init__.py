@@ -61,7 +61,7 @@ class Sqlite:
         self._next_check = 0.0
         self._is_in_place = True
         session = self._session()
-        file = session.filename  # Links are resolved: its companions are beside it.
+        file = session.filename  # Links are resolved: its companions are in this folder.
         has_log = session.rows("PRAGMA journal_mode") == [("wal",)]
         if has_log:
             self._file_ids[f"{file}-shm"] = files.file_id(f"{file}-shm")

@@ -23,7 +23,7 @@ _OLD_SCHEMA: Final = ("no such table", "no such column", "no such index")
 
 
 def translate(error: apsw.Error, path: str) -> None:
-    """Raise the store's error for one of the engine's, or return if it is a mistake of ours."""
+    """Raise the store's error for one of the engine's, or return if it is our own mistake."""
     match error:
         case apsw.InterruptError():
             raise Slow("the store did not finish a statement within its time limit") from error

@@ -36,7 +36,7 @@ class Session(apsw.Connection):
 
     _seconds: float = 0
     _deadline: float = 0
-    _waits_since: float = 0
+    _wait_began: float = 0
     _has_reported_wait: bool = False
     _busy_handler: Callable[[int], bool] | None = None
     _checkpoint_error: apsw.Error | None = None
@@ -55,8 +55,8 @@ class Session(apsw.Connection):
         def wait(times: int) -> bool:
             now = monotonic()
             if not times:
-                self._waits_since = now
-            waited = now - self._waits_since
+                self._wait_began = now
+            waited = now - self._wait_began
             if endlessly and waited > SILENT_SECONDS and not self._has_reported_wait:
                 self._has_reported_wait = True
                 logs.notice(WAITS)
