@@ -65,7 +65,7 @@ class Lost(Unavailable):
     """The connection was lost during a transaction, or the store rolled it back: all of it may be retried."""
 
 
-class Undone(Lost):
+class RolledBack(Lost):
     """The store rolled the transaction back because of another one, and goes on answering."""
 
 
@@ -191,10 +191,10 @@ def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Call
         with begin() as connection:
             return work(connection)
 
-    return again(attempt)
+    return retry_lost(attempt)
 
 
-def again(work: Callable[[], T]) -> T:
+def retry_lost(work: Callable[[], T]) -> T:
     """Run `work`, and again if it was lost, which does not mean that the server is unreachable; raises Unavailable."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(Lost):

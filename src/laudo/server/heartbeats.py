@@ -18,7 +18,7 @@ from typing import Final
 
 from laudo.core.sql import Statement
 from laudo.server import logs
-from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, again
+from laudo.server.database import Bounds, Busy, Database, Lost, Row, Slow, StoreError, Unavailable, retry_lost
 from laudo.server.stores import open_store
 
 Report = Callable[[int, float], None]
@@ -123,7 +123,7 @@ class Watch:
                     if database is None:
                         opened = open_store(server.url, write=server.number == 0, bounds=self._bounds)
                         database = stack.enter_context(closing(opened))
-                    state, reason = again(partial(check, database))
+                    state, reason = retry_lost(partial(check, database))
                     server.answers = state is not State.FOREIGN
                 except Exception as error:  # noqa: BLE001 - a thread that ended would leave its server unwatched
                     server.answers = server.number == 0 and not _is_away(error)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from laudo.core.sql import Statement
-from laudo.server.database import Connection, Locked, StoreError, Undone
+from laudo.server.database import Connection, Locked, RolledBack, StoreError
 
 T = TypeVar("T")
 SECONDS: Final = 30.0
@@ -19,7 +19,7 @@ def retry(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
     while True:
         try:
             return work()
-        except (Locked, Undone) as error:
+        except (Locked, RolledBack) as error:
             if time.monotonic() > deadline:
                 raise StoreError(
                     f"{what} waited for longer than {seconds:g} s: others hold the tables, or do the same; "

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from laudo.core.sql import POSTGRES, Dialect, Statement
-from laudo.server.database import NO_VACUUM, Bounds, Mark, Row, StoreError, Unavailable, again
+from laudo.server.database import NO_VACUUM, Bounds, Mark, Row, StoreError, Unavailable, retry_lost
 from laudo.server.postgres import address
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Session
@@ -110,7 +110,7 @@ class Postgres:
     def _run(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
         """Give the rows of each statement, and the generation of the session that ran them."""
         attempt = partial(self._run_once, statements)
-        return attempt() if self._write else again(attempt)
+        return attempt() if self._write else retry_lost(attempt)
 
     def _run_once(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], int]:
         session = self._pool.borrow()

@@ -8,7 +8,7 @@ import psycopg
 from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
-from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, Slow, StoreError, Unavailable, Undone
+from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, RolledBack, Slow, StoreError, Unavailable
 
 OLDEST: Final = 14
 """The oldest PostgreSQL that takes many statements in one round trip and is still maintained."""
@@ -44,7 +44,7 @@ def failed(result: PGresult) -> Exception:
     if code == "42501" and _SCHEMA_DENIED.search(message):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
     if _is_concurrent_change(result, code):
-        return Undone(f"{_UNDONE} (SQLSTATE {code})")
+        return RolledBack(f"{_ROLLED_BACK} (SQLSTATE {code})")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
@@ -121,7 +121,7 @@ _UNPREPARED: Final = (
     "with an older one, set prepare = false"
 )
 
-_UNDONE: Final = "PostgreSQL rolled back the transaction because of another one; try again"
+_ROLLED_BACK: Final = "PostgreSQL rolled back the transaction because of another one; try again"
 _CONCURRENT_CHANGES: Final = {("42710", b"CreateRole"), ("XX000", b"simple_heap_update")}
 
 _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
@@ -134,7 +134,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
         StoreError,
         "no schema in the user's search_path exists and may be used; create one, or correct search_path",
     ),
-    "40": (Undone, _UNDONE),
+    "40": (RolledBack, _ROLLED_BACK),
     "42501": (StoreError, _RIGHTS),
     "42703": (Unavailable, NO_SCHEMA),
     "42P01": (Unavailable, NO_SCHEMA),
