@@ -1,12 +1,12 @@
-"""What each way to a page of a range in another order takes, and what it was reckoned to cost.
+"""What each way to a page of a range in another order takes, and what it was estimated to cost.
 
     python bench/ways.py --sizes 1M,10M [--store postgresql://…]
 
 Asks stores that bench/flat.py builds for pages of periods, and of persons whose names or CPFs begin alike. It takes
 each page in every way that is worth a try: collecting all matching rows, walking past those before the page, or
-guessing its place. Prints the milliseconds of each way beside the cost that `laudo.core.across` reckons, and marks the
-chosen one (*). Last come, for each way, the nanoseconds that one unit of its cost took, and the pages that another way
-would have found sooner. The constants of that reckoning, in `laudo.core.walking` and `guesses`, come from here.
+guessing its place. Prints the milliseconds of each way beside the cost that `laudo.core.across` estimates, and marks
+the chosen one (*). Last come, for each way, the nanoseconds that one unit of its cost took, and the pages that another
+way would have found sooner. The constants of that estimate, in `laudo.core.walking` and `guesses`, come from here.
 """
 
 import argparse
@@ -45,7 +45,7 @@ LISTS: Final = (
 )
 WORSE: Final = 1.5
 FARTHEST: Final = 10
-"""A way is tried if it is the chosen one, or reckoned at no more than this many times the cheapest."""
+"""A way is tried if it is the chosen one, or estimated at no more than this many times the cheapest."""
 LONG_MS: Final = 1.0
 """Faster pages mostly cost what every page does, so the choice matters little."""
 
@@ -90,13 +90,13 @@ def _pages(asker: Asker) -> Iterator[Page]:
 
 
 def _page(asker: Asker, resource: Resource, asked: str, page: int) -> Page | None:
-    """Take a page in each way that is worth a try; None if nothing has to be reckoned."""
+    """Take a page in each way that is worth a try; None if nothing has to be estimated."""
     query, chosen, taken = parsed(resource, asked, page), "", {}
-    with _taking("collect") as reckoned:
+    with _taking("collect") as estimated:
         asker.answer(query)
-    if not reckoned:
+    if not estimated:
         return None
-    costs, chosen = reckoned[-1]
+    costs, chosen = estimated[-1]
     for way, cost in costs._asdict().items():
         # A walk gives up after twice the cost of collecting, and collects.
         worth = cost <= FARTHEST * min(costs) and (way != "walk" or cost <= 2 * costs.collect)
@@ -120,16 +120,16 @@ def _unit(taken: Taken) -> float:
 
 @contextmanager
 def _taking(way: str) -> Iterator[list[tuple[Costs, str]]]:
-    """Take pages in one way, whatever it costs; gives what each was reckoned to cost, and what would be chosen."""
-    reckoned: list[tuple[Costs, str]] = []
+    """Take pages in one way, whatever it costs; gives what each was estimated to cost, and what would be chosen."""
+    estimated: list[tuple[Costs, str]] = []
     chosen = across.way
 
     def forced(part: Part, limit: int, skip: int, after: After | None) -> str:
-        reckoned.append((across.reckon(part, limit, skip), chosen(part, limit, skip, after)))
+        estimated.append((across.estimate(part, limit, skip), chosen(part, limit, skip, after)))
         return way
 
     with patch.object(across, "way", forced):
-        yield reckoned
+        yield estimated
 
 
 def _judge(pages: list[Page]) -> None:

@@ -125,7 +125,7 @@ def far_between(monkeypatch: pytest.MonkeyPatch) -> None:
         (reading, "TIES", 0),
         (reading, "PATIENCE", 0),
         (walking, "SORT", 10**15),
-        (walking.Matching, "walking", _walking_costs(10**14)),
+        (walking.Matching, "walk_cost", _walking_costs(10**14)),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -138,7 +138,7 @@ def mistaken(monkeypatch: pytest.MonkeyPatch) -> None:
         (walking, "LEAST", 0),
         (walking, "SORT", 1),
         (walking, "FETCH", 1),
-        (walking.Matching, "walking", _walking_costs(0)),
+        (walking.Matching, "walk_cost", _walking_costs(0)),
     ):
         monkeypatch.setattr(module, name, value)
 

@@ -52,7 +52,7 @@ def _narrowed(layout: Layout, row: int, *, upper: bool) -> tuple[Point, Point]:
     shown = Across(PERIOD, None, shows=True)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(layout))), None, shown)
     assert not list(guesses._narrow(part, row, upper=upper))
-    return part.points.around(row)
+    return part.points.around_row(row)
 
 
 @pytest.mark.parametrize("upper", [False, True])

@@ -163,7 +163,7 @@ def test_a_walk_by_descending_message_skips_no_report_with_a_common_one(
     account: Account, store: Store, acme: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A walk that gives up among many reports with one message must not go on after them, though a page is there."""
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
     apart = 200 * SECOND
     messages = ["C"] * 24 + ["B"] * 200 + ["A"] * 100
@@ -222,7 +222,7 @@ def test_a_page_of_a_small_period_does_not_count_all_of_a_common_message(
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make plans walk rather than collect, and give up soon if they meet no row."""
     monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: 1_000_000)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 100)
 
 
@@ -323,7 +323,7 @@ def test_a_walk_does_not_read_beyond_a_value_that_fills_the_page(
     asked: str,
 ) -> None:
     """This counts SQLite's own steps; tests of plans show how many rows PostgreSQL reads."""
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 1_000_000)
+    monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: 1_000_000)
     names = ["Maria"] * 4000 + ["Ana"] * 4000
     reports = [
         relatorio(number, nome_pessoa=name, mensagem=name, numero_documento=cpf(number), atualizado_em=NOON)

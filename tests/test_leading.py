@@ -68,7 +68,7 @@ def test_pages_in_any_order_equal_those_without_a_cache(
     database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, cost: int
 ) -> None:
     monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: cost)
+    monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: cost)
     plain = Client(new_app(database, cache_bytes=0), account.token)
     keeping = Client(new_app(database), account.token)
     for asked in (*LISTS, *OTHER_LISTS):
@@ -102,7 +102,7 @@ def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
 ) -> None:
     """The number of rows left is known, so no lookup searches for more rows or collects matches."""
     monkeypatch.setattr(plan, "FEW", 0)
-    monkeypatch.setattr(walking.Matching, "collecting", lambda *_: 10**9)
+    monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: 10**9)
     monkeypatch.setattr(walking.Matching, "patience", lambda *_: 300)
     client = Client(new_app(database, cache_bytes=kept), account.token)
     for asked in (*LISTS, *OTHER_LISTS, "relatorios?atualizado_em_de=1970-01-02&sort=status"):

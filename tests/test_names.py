@@ -67,7 +67,7 @@ def no_names(_words: Words, _group: Group) -> Asking[list[Lead]]:
     return []
 
 
-@pytest.mark.parametrize("collecting", [None, 0, 10**9], ids=["reckoned", "collecting", "walking"])
+@pytest.mark.parametrize("collecting", [None, 0, 10**9], ids=["estimated", "collecting", "walking"])
 def test_pages_are_the_same_with_and_without_a_range_of_names(
     database: Database, new_app: NewApp, account: Account, monkeypatch: pytest.MonkeyPatch, collecting: int | None
 ) -> None:
@@ -80,7 +80,7 @@ def test_pages_are_the_same_with_and_without_a_range_of_names(
     for module, name, value in (plan, "FEW", 0), (plan, "FAR", 0), (walking, "LEAST", 0):
         monkeypatch.setattr(module, name, value)
     if collecting is not None:
-        monkeypatch.setattr(walking.Matching, "collecting", lambda *_: collecting)
+        monkeypatch.setattr(walking.Matching, "collect_cost", lambda *_: collecting)
     assert {url: client.get(url).body for url in paged} == expected
 
 
@@ -107,6 +107,6 @@ def test_a_prefix_uses_the_index_only_in_the_order_by_name(dialect: Dialect, sor
     asked = query.parse(PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
     walk = Plain(asked, None, asked.order, 25, 0, None, few=False, beginning="maria")
     text = sql.statement(walk, Owner(1, 1), dialect).text
-    column = "nome_busca" if sort.endswith("nome") else dialect.unsought("nome_busca", is_text=True)
+    column = "nome_busca" if sort.endswith("nome") else dialect.unindexed("nome_busca", is_text=True)
     assert f"{column} >= ? AND {column} < ?" in text
     assert f"{dialect.position}(" not in text

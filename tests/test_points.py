@@ -25,10 +25,10 @@ def test_the_nearest_points_are_found(places: list[int], known: list[int], row: 
     found = Points(map(_point, sorted(known)), end=END)
     found.add(*(_point(place) for place in places if place not in known))
     everything = [Point(None, 0, 0), *map(_point, sorted({*known, *places})), END]
-    low, high = found.around(row)
+    low, high = found.around_row(row)
     assert low == max((each for each in everything if each.held <= row), key=lambda each: each.place)
     assert high == min((each for each in everything if each.held > row), key=lambda each: each.place)
-    low, high = found.beside((f"{other:07}",))
+    low, high = found.around_key((f"{other:07}",))
     assert low == max((each for each in everything[:-1] if each.place < max(other, 1)), key=lambda each: each.place)
     assert high == min((each for each in everything[1:] if each.place >= other), key=lambda each: each.place)
 
@@ -37,7 +37,7 @@ def test_the_nearest_points_are_found(places: list[int], known: list[int], row: 
 def test_points_that_are_kept_are_far_apart(places: list[int]) -> None:
     found = Points((), end=END)
     found.add(*map(_point, places))
-    kept = [0, *(each.place for each in found.spread), ROWS]
+    kept = [0, *(each.place for each in found.kept), ROWS]
     assert all(high - low >= points.APART for low, high in pairwise(kept))
     assert all(any(abs(place - each) <= points.APART for each in kept) for place in places)
 
@@ -46,7 +46,7 @@ def test_a_limited_number_of_points_is_kept_of_many_rows() -> None:
     many = 1_000 * points.MOST
     found = Points((), end=Point(None, 100_000 * many, many))
     found.add(*(Point((f"{number:07}",), 100_000 * number, number) for number in range(1, many, 100)))
-    kept = found.spread
+    kept = found.kept
     assert points.MOST // 2 < len(kept) <= points.MOST
     weight = Counted(many, {(axes.RELATORIO_DOCUMENTO, None): kept}).weight
     assert 200 * len(kept) < weight - Counted(many).weight < 400 * len(kept)

@@ -142,14 +142,14 @@ def test_beside_a_wide_range_the_cheaper_lead_is_used(nome: str, through: Words 
 def test_testing_names_in_an_index_is_cheaper_than_fetching_persons() -> None:
     asked_for = query.parse(PESSOAS, "nome=maria&atualizado_em_de=2026-01-01", max_rows=25)
     by_word, by_time, by_cpf = Lead(("maria",), 180_000), Lead(PESSOA_RECENCY, 800_000), Lead(PESSOA_CPF, 180_001)
-    ordered = sorted((by_cpf, by_word, by_time), key=partial(leads.meeting, asked_for))
+    ordered = sorted((by_cpf, by_word, by_time), key=partial(leads.cost, asked_for))
     assert ordered == [by_time, by_word, by_cpf]
 
 
 def test_without_words_the_narrower_range_leads() -> None:
     asked_for = query.parse(PESSOAS, "busca=529&atualizado_em_de=2026-01-01", max_rows=25)
     by_time, by_cpf = Lead(PESSOA_RECENCY, 200_001), Lead(PESSOA_CPF, 200_000)
-    assert min(by_time, by_cpf, key=partial(leads.meeting, asked_for)) == by_cpf
+    assert min(by_time, by_cpf, key=partial(leads.cost, asked_for)) == by_cpf
 
 
 def test_beside_one_cpf_words_are_only_tested() -> None:

@@ -221,7 +221,7 @@ def test_a_list_known_to_be_empty_is_not_queried(asked: Asked, new_app: NewApp, 
 def test_statements_of_first_pages_are_cached_unless_they_have_many_facets() -> None:
     def asked(facets: int, lower: Key | None = None) -> Statement:
         read = Read(RELATORIO_RECENCY, lower, None, tuple(range(facets)), 25, most=400)
-        return sql.at_once(read, resources.RELATORIOS, Owner(1, 2), SQLITE)
+        return sql.in_one_statement(read, resources.RELATORIOS, Owner(1, 2), SQLITE)
 
     assert asked(28) is asked(28)
     assert asked(28) != asked(29)

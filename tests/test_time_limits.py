@@ -122,7 +122,7 @@ def test_a_request_over_the_time_limit_gets_503_and_the_next_one_works(
     client = Client(new_app(limited, cache_bytes=0), account.token)
     whole = client.get("/relatorios").body
     with monkeypatch.context() as patched:
-        patched.setattr("laudo.core.sql.at_once", lambda *_: ENDLESS)
+        patched.setattr("laudo.core.sql.in_one_statement", lambda *_: ENDLESS)
         answer = client.get("/relatorios")
     assert (answer.status, answer.headers["retry-after"].isdigit()) == (503, True)
     assert b"itens" not in answer.body

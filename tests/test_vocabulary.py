@@ -13,7 +13,7 @@ from factories import NOON, Account, Store, contents, cpf, relatorio
 from laudo.core import sql
 from laudo.core.lookups import Found
 from laudo.core.sql import Owner, Statement
-from laudo.core.values import telling, words
+from laudo.core.values import needed_words, words
 from laudo.server import migrations
 from laudo.server.ingest import counting, vocabulary
 from laudo.server.ingest.verify import verify
@@ -54,7 +54,7 @@ def test_the_telling_words_find_the_same_names_as_all_words(asked: str, name: st
     def has(words: Iterable[str]) -> bool:
         return all(any(word.startswith(beginning) for word in name.split()) for beginning in words)
 
-    told = telling(asked.split())
+    told = needed_words(asked.split())
     assert has(told) == has(asked.split())
     assert not any(word.startswith(other) for word, other in permutations(told, 2))
     assert [len(word) for word in told] == sorted(map(len, told), reverse=True)

@@ -75,20 +75,20 @@ def _matching(asked: str, numbers: tuple[int, ...] | None, total: int) -> Matchi
 
 def test_sorting_costs_less_when_fewer_rows_are_wanted() -> None:
     matching = _matching("sort=numero", None, 64_000)
-    costs = [matching.collecting(rows) for rows in (25, 250, 8_000, 64_000, 1_000_000)]
+    costs = [matching.collect_cost(rows) for rows in (25, 250, 8_000, 64_000, 1_000_000)]
     assert costs == sorted(costs)
     assert costs[0] < 1.1 * 64_000
     assert costs[-2] == costs[-1] == 64_000 + 64_000 * 16 // 2 * SORT
 
 
 def test_sort_values_are_fetched_unless_the_leading_index_has_them() -> None:
-    fetched, found = (_matching("sort=numero_documento", numbers, 5_000).collecting(25) for numbers in (None, (1, 2)))
+    fetched, found = (_matching("sort=numero_documento", numbers, 5_000).collect_cost(25) for numbers in (None, (1, 2)))
     assert fetched - found == 5_000 * FETCH
 
 
 def test_an_order_without_an_index_is_never_walked() -> None:
     matching = _matching("sort=status", None, OF)
-    assert matching.collecting(OF) < matching.walking(OF)
+    assert matching.collect_cost(OF) < matching.walk_cost(OF)
 
 
 @pytest.mark.parametrize(("of", "most"), [(10_000, 1_000), (900, None)])

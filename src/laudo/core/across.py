@@ -49,7 +49,7 @@ def read(
         return Counted(total, known)
     matching = sought.matching(total, through=bounds.axis, beginning=beginning)
     counting = COMBINATION * len(facets.numbers(group))
-    if ahead and skip + query.rows > held[0] and matching.collecting(skip + query.rows) <= counting:
+    if ahead and skip + query.rows > held[0] and matching.collect_cost(skip + query.rows) <= counting:
         collected.take((yield matching.collected(query.rows, skip, sought.after)))
         return Counted(total, known)
     for number, each in enumerate(groups):
@@ -60,19 +60,19 @@ def read(
         if skip < held[number]:
             of_group = replace(matching, numbers=each.numbers, total=held[number])
             part = part_of(of_group, bounds, facets, each, known)
-            limit, passed = min(collected.wanted, part.total - skip), sought.passed(each)
+            limit, passed = min(collected.wanted, part.total - skip), sought.item_in(each)
             if passed:
                 part, passed = _resumed(sought, bounds, part, total, groups[1:])
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
-                known = {**known, (part.axis, each.numbers): part.points.spread}
+                known = {**known, (part.axis, each.numbers): part.points.kept}
         skip, left = max(0, skip - held[number]), left - held[number]
     return Counted(total, known)
 
 
 def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[int]]:
     """Tell how many rows of each of several groups are in a range."""
-    _, held = yield from tally.spread(bounds, facets.totals(*groups))
+    _, held = yield from tally.span_by_facet(bounds, facets.totals(*groups))
     return [facets.sum(held, group) for group in groups]
 
 
@@ -89,7 +89,7 @@ def _resumed(sought: Sought, bounds: Bounds, part: Part, total: int, following: 
 
     def ends(rows: int) -> Asking[bool]:
         counting = COMBINATION * sum(len(facets.numbers(each)) for each in following)
-        if after.version == CHANGED or counting >= part.matching.collecting(sought.query.rows):
+        if after.version == CHANGED or counting >= part.matching.collect_cost(sought.query.rows):
             return False
         return total == after.seen + rows + sum((yield from _held(bounds, facets, following)))
 
@@ -104,16 +104,16 @@ class Costs(NamedTuple):
     guess: int
 
 
-def reckon(part: Part, limit: int, skip: int) -> Costs:
+def estimate(part: Part, limit: int, skip: int) -> Costs:
     """Tell what each way to `limit` rows after `skip` others likely costs."""
     matching = part.matching
-    walk = matching.walking(matching.passed(limit, skip))
-    return Costs(matching.collecting(limit + skip), walk, guesses.costing(part, limit, skip))
+    walk = matching.walk_cost(matching.passed(limit, skip))
+    return Costs(matching.collect_cost(limit + skip), walk, guesses.cost(part, limit, skip))
 
 
 def way(part: Part, limit: int, skip: int, after: After | None) -> str:
     """Name the way that likely costs least, a key of WAYS; after an item, a walk comes before guessing where it can."""
-    costs = reckon(part, limit, skip)
+    costs = estimate(part, limit, skip)
     if costs.collect <= min(costs.walk, costs.guess):
         return "collect"
     # The rows of some facets may lie far into a run of rows that share a value: these are not walked past.

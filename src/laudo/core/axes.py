@@ -147,7 +147,7 @@ class Bounds(NamedTuple):
     upper: Key | None
 
     @property
-    def others(self) -> list["Bounds"]:
+    def complement(self) -> list["Bounds"]:
         """The ranges of the axis that it leaves out: the one before it and the one after it."""
         return [Bounds(self.axis, *ends) for ends in _outside(self.lower, self.upper)]
 
@@ -165,7 +165,7 @@ class Period(NamedTuple):
         return until, since
 
     @property
-    def others(self) -> list["Period"]:
+    def complement(self) -> list["Period"]:
         """The periods that it leaves out: the one before it and the one after it."""
         return [Period(*ends) for ends in _outside(self.since, self.until)]
 

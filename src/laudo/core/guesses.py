@@ -35,16 +35,16 @@ _AHEAD: Final = 8
 """Each step further down looks at this many times the rows that the last one passed."""
 
 
-def costing(part: Part, limit: int, skip: int) -> int:
+def cost(part: Part, limit: int, skip: int) -> int:
     """Tell what it costs to guess where the rows after `skip` others of the range are, and to read from near there."""
     row = part.total - 1 - skip if part.falling else skip
-    low, high = part.points.around(row)
+    low, high = part.points.around_row(row)
     place = _likely_place(row, low, high)
-    near = part.counting(min(place - low.place, high.place - place)) + part.counting(_margin(row, low, high))
+    near = part.count_cost(min(place - low.place, high.place - place)) + part.count_cost(_margin(row, low, high))
     finding = GUESSING + LOCATING * len(part.group.named or ())
     if part.matching.down_values:  # Found among all rows, then within a value; only the first page is at hand.
         finding = 2 * finding if skip else finding // 2
-    return finding + COUNTING * near + part.along(limit * part.group.total // part.total)
+    return finding + COUNTING * near + part.scan_cost(limit * part.group.total // part.total)
 
 
 def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
@@ -71,9 +71,9 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
         yield from _narrow(part, first)
     if part.ranges or part.falling:
         yield from _narrow(part, last, upper=True)
-    (start, _), (_, end) = part.points.around(first), part.points.around(last)
+    (start, _), (_, end) = part.points.around_row(first), part.points.around_row(last)
     passed = end.held - 1 - last if part.falling else first - start.held
-    if part.ranges and (end.place - start.place) * LOOK > 2 * part.matching.collecting(limit + skip):
+    if part.ranges and (end.place - start.place) * LOOK > 2 * part.matching.collect_cost(limit + skip):
         yield from collect(collected, part, limit, skip, None)
         return
     most = None if part.ranges else part.matching.patience(limit + skip)
@@ -87,7 +87,7 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
 def _find_ends(part: Part, row: int) -> Asking[None]:
     """Add points at the group's first and last rows: where rows share values, these may lie far from the axis' ends."""
     axis, group = part.axis, part.group
-    if axis.repeats and group.numbers and any(point.key is None for point in part.points.around(row)):
+    if axis.repeats and group.numbers and any(point.key is None for point in part.points.around_row(row)):
         first, last = yield from together(*(locate(axis, group, place) for place in (0, group.total - 1)))
         part.points.add(Point(first, 0, 0), Point(axis.past(last), group.total, part.total))
 
@@ -99,7 +99,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
     after each guess that overshot. If two guesses hardly came nearer, rows lie unevenly, and the next guess halves the
     distance.
     """
-    stalled, overshot, (low, high) = 0, 0, part.points.around(row)
+    stalled, overshot, (low, high) = 0, 0, part.points.around_row(row)
     while (distance := _distance(row, low, high, upper=upper)) > NEAR:
         width, likely, margin = high.place - low.place, _likely_place(row, low, high), NEAR + _margin(row, low, high)
         short = min(margin << 2 * overshot, high.place - likely if upper else likely - low.place) // 2
@@ -110,7 +110,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
         if key in (low.key, high.key):
             break
         found = yield from _count_to(part, key, place)
-        low, high = part.points.around(row)
+        low, high = part.points.around_row(row)
         stalled = stalled + 1 if 2 * _distance(row, low, high, upper=upper) > distance else 0
         overshot = overshot + 1 if (found.held > row) is not upper else 0
 
@@ -120,7 +120,7 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
 
     A long distance is counted from each coarse bucket to the next; their beginnings become points for other pages.
     """
-    low, high = part.points.beside(key)
+    low, high = part.points.around_key(key)
     if high.key == key:
         return high
     at = Point(key, place, 0)
@@ -152,7 +152,7 @@ def _counts_up(part: Part, at: Point, low: Point, high: Point) -> bool:
 def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
     """Give the keys between two points where coarse buckets begin, as points not yet counted; none if both are near."""
     rows = high.place - low.place
-    if part.along(rows) <= part.points.apart or part.is_passed_across(rows):
+    if part.scan_cost(rows) <= part.points.spacing or part.counts_across(rows):
         return []
     starts = {_counting_key(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
     return [
@@ -208,7 +208,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
         left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
         ahead = _AHEAD * (above - place)
-        patience -= part.along(above - place) + counted * COUNTING // LOOK
+        patience -= part.scan_cost(above - place) + counted * COUNTING // LOOK
 
 
 def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, int]]:
@@ -236,11 +236,11 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
     """
     axis, row, matching = part.axis, part.total - 1 - skip, part.matching
     yield from _find_ends(part, row)
-    alternative = min(matching.collecting(limit + skip), matching.walking(matching.passed(limit, skip)))
-    if (yield from _counting_value(part, row)) > 2 * alternative:  # Twice: fetching and sorting a row takes longer.
+    alternative = min(matching.collect_cost(limit + skip), matching.walk_cost(matching.passed(limit, skip)))
+    if (yield from _value_cost(part, row)) > 2 * alternative:  # Twice: fetching and sorting a row takes longer.
         return None
     yield from _narrow(part, row)
-    low, _ = part.points.around(row)
+    low, _ = part.points.around_row(row)
     most = matching.patience(skip)
     keys = yield At(axis, low.key, None, part.numbers, row - low.held, part.across.bounds, most)
     if not keys:
@@ -253,21 +253,21 @@ def _value_at(part: Part, limit: int, skip: int) -> Asking[tuple[Key, int] | Non
     # Values fall but ties rise: those of the value's rows that come before the page lie below it on the axis too.
     row = below.held + skip - (part.total - upto.held)
     yield from _narrow(part, row)
-    low, _ = part.points.around(row)
+    low, _ = part.points.around_row(row)
     return low.key or floor, row - low.held
 
 
-def _counting_value(part: Part, row: int) -> Asking[int]:
+def _value_cost(part: Part, row: int) -> Asking[int]:
     """Tell what it likely costs to count to a row and to both ends of its value, which is guessed by proportion."""
-    low, high = part.points.around(row)
+    low, high = part.points.around_row(row)
     place = _likely_place(row, low, high)
     steps = [min(place - low.place, high.place - place)]
     [value, _] = yield from locate(part.axis, part.group, place)
     ends = part.axis.floor(value), part.axis.ceiling(value)
     for end, at in zip(ends, (yield from together(*(rank(part.axis, part.group, end) for end in ends))), strict=True):
-        low, high = part.points.beside(end)
+        low, high = part.points.around_key(end)
         steps.append(min(at - low.place, high.place - at, abs(place - at)))
-    return GUESSING + COUNTING * sum(part.counting(rows) for rows in steps)
+    return GUESSING + COUNTING * sum(part.count_cost(rows) for rows in steps)
 
 
 def _read(

@@ -15,7 +15,7 @@ _COMMON: Final = 8
 """A word that this many times as many persons have is not worth listing: eight are listed while one name is tested."""
 
 
-def meeting(query: Query, lead: Lead) -> int:
+def cost(query: Query, lead: Lead) -> int:
     """Tell what it costs to look at all rows to which a lead leads."""
     axis = lead.through if isinstance(lead.through, Axis) else None
     is_covered = axis is not None and (axis.covers_words or not query.words)

@@ -47,18 +47,18 @@ class Holding(Struct, frozen=True):
     key: bytes
 
 
-@disclosure.only("axis", "parent", "facets", "apart")
+@disclosure.only("axis", "parent", "facets", "by_facet")
 class Before(Struct, frozen=True):
     """How many rows of the facets are in those buckets below a bucket that begin before `upper`, a key as bytes.
 
-    Rows: one number; if `apart`, (facet, how many) for each facet found.
+    Rows: one number; if `by_facet`, (facet, how many) for each facet found.
     """
 
     axis: Axis
     parent: int
     upper: bytes
     facets: tuple[int, ...]
-    apart: bool = False
+    by_facet: bool = False
 
 
 @disclosure.only("axis", "facets", "skip", "across", "most")
@@ -77,12 +77,12 @@ class At(Struct, frozen=True):
     most: int | None = None
 
 
-@disclosure.only("axis", "facets", "most", "across", "apart", "through")
+@disclosure.only("axis", "facets", "most", "across", "by_facet", "through")
 class Count(Struct, frozen=True):
     """How many rows a range has, counted up to `most`; with `across`, how many are in both ranges.
 
     With `through`, the rows of `across` are read, and those of them that are in this range are counted. Rows: one
-    number; if `apart`, which excludes `most`, (facet, how many) for each facet found.
+    number; if `by_facet`, which excludes `most`, (facet, how many) for each facet found.
     """
 
     axis: Axis
@@ -91,7 +91,7 @@ class Count(Struct, frozen=True):
     facets: Numbers
     most: int | None = None
     across: Bounds | None = None
-    apart: bool = False
+    by_facet: bool = False
     through: bool = False
 
 

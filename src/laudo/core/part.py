@@ -73,11 +73,11 @@ class Part(Struct, frozen=True):
         if self.axis.repeats and not rows:
             return 0
         bounds = self.across.bounds
-        if not self.is_passed_across(rows):
+        if not self.counts_across(rows):
             return (yield from counted(self.axis, self.numbers, low.key, high.key, bounds))
         if self.inside_cost <= self.outside_cost:
             return (yield from self._count_across(low, high, bounds))
-        outside = [self._count_across(low, high, each) for each in bounds.others]
+        outside = [self._count_across(low, high, each) for each in bounds.complement]
         rows, *left_out = yield from together(self._count_group(low, high), *outside)
         return rows - sum(left_out)
 
@@ -88,15 +88,15 @@ class Part(Struct, frozen=True):
         [(count,)] = yield Count(self.axis, low.key, high.key, self.across.facets, across=bounds, through=True)
         return int(count)
 
-    def counting(self, rows: int) -> int:
+    def count_cost(self, rows: int) -> int:
         """Tell what it costs to count the range's rows where the group has `rows`."""
-        return min(self.along(rows), self.inside_cost, self.outside_cost)
+        return min(self.scan_cost(rows), self.inside_cost, self.outside_cost)
 
-    def is_passed_across(self, rows: int) -> bool:
-        """Tell whether to count across, in the range's own axis: it costs less than `along` does for these `rows`."""
-        return self.counting(rows) < self.along(rows)
+    def counts_across(self, rows: int) -> bool:
+        """Tell whether to count across, in the range's own axis: it costs less than a scan of these `rows`."""
+        return self.count_cost(rows) < self.scan_cost(rows)
 
-    def along(self, rows: int) -> int:
+    def scan_cost(self, rows: int) -> int:
         """Tell what it costs to look at all rows of the axis that likely lie where the group has `rows`.
 
         Where many rows share a value, those of some facets lie neither evenly nor side by side: the cost is taken to be

@@ -32,7 +32,7 @@ from laudo.core.tally import Span
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
-"""Up to this cost, in units of `walking`, a page is walked to or collected without looking for a cheaper way."""
+"""Up to this cost, in the unit of `walking`, a page is walked to or collected without looking for a cheaper way."""
 FEW: Final = 3000
 """Up to this many rows are best collected where no index answers the whole question."""
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -77,7 +77,7 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
         return (yield from _searched(sought, counted))
     if bounds:
         return (yield from _bounded(sought, bounds[0], counted))
-    return (yield from _ordered(sought.placed))
+    return (yield from _ordered(sought.without_distant_item))
 
 
 def takes_facets(query: Query) -> bool:
@@ -128,7 +128,7 @@ def _are_few(matching: Matching) -> bool:
     axis, rows = matching.order.field.axis, matching.query.rows
     if axis is None or axis.facet_index or axis.gathering or matching.numbers is None or matching.total > FEW:
         return False
-    return matching.collecting(rows) <= matching.walking(rows)
+    return matching.collect_cost(rows) <= matching.walk_cost(rows)
 
 
 def _bounded(
@@ -138,7 +138,7 @@ def _bounded(
 
     `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
-    query, placed = sought.query, sought.placed
+    query, placed = sought.query, sought.without_distant_item
     axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
     if ranges.lies_in(bounds, query.order):
         known = Span(0, counted.total) if counted and placed.after else None
@@ -149,7 +149,7 @@ def _bounded(
         counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
         through = None if query.exact else bounds.axis
         matching = sought.matching(counted.total, through=through, beginning=beginning)
-        if not has_index or matching.costing(query.rows, sought.skip, sought.after) <= FAR:
+        if not has_index or matching.cost(query.rows, sought.skip, sought.after) <= FAR:
             return (yield from _walked_or_collected(sought, matching))
     counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
     if query.period and counted.total == sought.group.total:  # It leaves no row out: read on without it.
@@ -176,9 +176,9 @@ def _searched(sought: Sought, counted: Counted | None) -> Steps:
         return replace((yield from _collected(sought, None, through=lead.words)), lead=lead)
     elif total is None:
         [(total,)] = yield Found(words)
-    met = None if len(lead.words) > 1 else lead.most
+    looked_at = None if len(lead.words) > 1 else lead.most
     of = lead.most if lead.through is sought.query.order.field.axis else None
-    matching = sought.matching(total, of=of, through=lead.through, met=met, beginning=lead.beginning)
+    matching = sought.matching(total, of=of, through=lead.through, looked_at=looked_at, beginning=lead.beginning)
     return replace((yield from _walked_or_collected(sought, matching)), lead=lead)
 
 
@@ -195,7 +195,7 @@ def _one_word(sought: Sought, counted: Counted | None) -> Steps:
     if ranges.lies_in(bounds, query.order):
         is_far = after is None or after.seen + query.rows > counted.total
     else:
-        is_far = matching.costing(query.rows, sought.skip, after) > FAR
+        is_far = matching.cost(query.rows, sought.skip, after) > FAR
     span = (yield from tally.span(bounds, sought.group)) if is_far else None
     if span and span.total == counted.total:
         return (yield from _bounded(sought, bounds, counted, span=span, beginning=query.words[0]))
@@ -222,22 +222,22 @@ def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> St
         return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
     without_period = found[0] if words else ranged[-1][0]  # A single word or prefix leads to exactly these rows.
     found[len(words) :] = chain(named, *ranged)
-    least, beginning = min(found, key=partial(leads.meeting, query)), named[0].beginning if named else ""
+    least, beginning = min(found, key=partial(leads.cost, query)), named[0].beginning if named else ""
     outside = Lead(query.resource.newest_axis, left_out)
-    outside_is_cheaper = leads.meeting(query, least) > leads.meeting(query, outside)
+    outside_is_cheaper = leads.cost(query, least) > leads.cost(query, outside)
     if total is None and query.period and outside_is_cheaper and len((*query.words, *bounds[1:])) == 1:
         total = without_period.most - (yield from _left_out(sought, beginning))
     if total is None:
         [(total, *_)] = yield replace(_count_only(sought, beginning), through=least.through)
     of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
-    matching = sought.matching(total, of=of, through=least.through, met=least.most, beginning=beginning)
+    matching = sought.matching(total, of=of, through=least.through, looked_at=least.most, beginning=beginning)
     return (yield from _walked_or_collected(sought, matching))
 
 
 def _left_out(sought: Sought, beginning: str) -> Asking[int]:
     """Count the rows outside the period that match everything else."""
     query, period = sought.query, sought.query.period or EVER
-    asked = (_count_only(replace(sought, query=query.during(each)), beginning) for each in period.others)
+    asked = (_count_only(replace(sought, query=query.during(each)), beginning) for each in period.complement)
     counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
     return sum(rows[0][0] for rows in counts)
 
@@ -296,5 +296,5 @@ def _stretches(sought: Sought) -> Iterator[Stretch]:
     axis = order.field.axis or _NUMERO
     falling = order.field.axis is not None and order.falling
     for group in sought.groups:
-        passed = sought.passed(group)
+        passed = sought.item_in(group)
         yield Stretch(axis, falling, group, after=axis.key(passed.value, passed.key) if passed else None)

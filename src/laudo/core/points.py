@@ -65,29 +65,29 @@ class Counted(Struct, frozen=True):
 class Points:
     """The points of one group on one axis, from beginning to end: those known before, and those counted now."""
 
-    __slots__ = ("_points", "apart", "have_grown")
+    __slots__ = ("_points", "have_grown", "spacing")
 
     def __init__(self, known: Iterable[Point], *, end: Point) -> None:
         """Start with the known points, in order."""
         self._points = [Point(None, 0, 0), *known, end]
-        self.apart = max(APART, end.place // MOST)
+        self.spacing = max(APART, end.place // MOST)
         self.have_grown = False
 
     @property
-    def spread(self) -> tuple[Point, ...]:
+    def kept(self) -> tuple[Point, ...]:
         """The points that are far enough apart to be kept."""
         kept = self._points[:1]
         for point in self._points[1:-1]:
-            if kept[-1].place + self.apart <= point.place <= self._points[-1].place - self.apart:
+            if kept[-1].place + self.spacing <= point.place <= self._points[-1].place - self.spacing:
                 kept.append(point)
         return tuple(kept[1:])
 
-    def around(self, row: int) -> tuple[Point, Point]:
+    def around_row(self, row: int) -> tuple[Point, Point]:
         """Give the nearest two points between which row number `row` of the list lies."""
         index = bisect_right(self._points, row, hi=len(self._points) - 1, key=_HELD)
         return self._points[index - 1], self._points[index]
 
-    def beside(self, key: Key) -> tuple[Point, Point]:
+    def around_key(self, key: Key) -> tuple[Point, Point]:
         """Give the nearest point below a key, and the nearest one at or above it."""
         index = bisect_left(self._points, key, lo=1, hi=len(self._points) - 1, key=_KEY)
         return self._points[index - 1], self._points[index]

@@ -12,7 +12,7 @@ from laudo.core.axes import Period
 from laudo.core.errors import ApiError
 from laudo.core.likeness import nearest
 from laudo.core.resources import NEWEST, Filter, Match, Order, Resource
-from laudo.core.values import Stored, render, telling, unwritable, words
+from laudo.core.values import Stored, needed_words, render, unwritable, words
 
 STEP: Final = 25
 """`rows` is a multiple of this."""
@@ -75,7 +75,7 @@ class Query:
     def words(self) -> tuple[str, ...]:
         """The beginnings of words that a name must have, the longest first."""
         asked = [each for each in self.conditions if each.filter.match in {Match.WORDS, Match.SEARCH}]
-        return telling(word for each in asked if not _is_prefix(each) for word in words(str(each.value)))
+        return needed_words(word for each in asked if not _is_prefix(each) for word in words(str(each.value)))
 
     @cached_property
     def prefix(self) -> str:

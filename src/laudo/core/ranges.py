@@ -15,7 +15,7 @@ from laudo.core.reading import Reading, Stretch
 from laudo.core.resources import Order
 from laudo.core.sought import Sought
 from laudo.core.tally import Span
-from laudo.core.values import beyond
+from laudo.core.values import prefix_end
 
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
 
@@ -28,7 +28,7 @@ def asked(query: Query) -> list[Bounds]:
         floors = (None if end is None else axis.floor(end) for end in (lower, upper))
         bounds.append(Bounds(axis, *floors))
     if query.prefix:
-        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (beyond(query.prefix),)))
+        bounds.append(Bounds(axes.PESSOA_CPF, (query.prefix,), (prefix_end(query.prefix),)))
     return bounds
 
 
@@ -40,7 +40,7 @@ def of_document(document: object) -> Bounds:
 def of_names(word: str) -> Bounds:
     """Give the range of the names that begin with a word."""
     axis = axes.PESSOA_NOME
-    return Bounds(axis, axis.floor(word), axis.floor(beyond(word)))
+    return Bounds(axis, axis.floor(word), axis.floor(prefix_end(word)))
 
 
 def lies_in(bounds: Bounds, order: Order) -> bool:
@@ -72,7 +72,7 @@ def read(collected: Reading, sought: Sought, bounds: Bounds, span: Span | None) 
 def _parts(sought: Sought, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
     """Count a range's rows, and give each group with its span, from the item's group on."""
     facets = sought.facets
-    before, held = yield from tally.spread(bounds, facets.totals(sought.group))
+    before, held = yield from tally.span_by_facet(bounds, facets.totals(sought.group))
     parts = [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in sought.groups]
     return held.total(), parts
 
@@ -81,7 +81,7 @@ def _stretches(sought: Sought, bounds: Bounds, parts: list[tuple[Group, Span]]) 
     axis, lower, upper = bounds
     falling = sought.query.order.falling and axis is not _DOCUMENTO  # All reports of one document have the same value.
     for group, span in parts:
-        passed = sought.passed(group)
+        passed = sought.item_in(group)
         yield Stretch(
             axis,
             falling=falling,

@@ -31,7 +31,7 @@ class Sought(Struct, frozen=True):
         return skipped(self.query, self.after)
 
     @property
-    def placed(self) -> Self:
+    def without_distant_item(self) -> Self:
         """The same page, without the item unless the page begins right after it."""
         return replace(self, after=None) if self.after and self.skip else self
 
@@ -44,7 +44,7 @@ class Sought(Struct, frozen=True):
         split = self.facets.groups(self.query)
         return remaining(split, self.after.value, descending=descending) if self.after else split
 
-    def passed(self, group: Group) -> After | None:
+    def item_in(self, group: Group) -> After | None:
         """Give the item if it is in this group, otherwise None."""
         after = self.after
         return after if after and (self.query.order.field.axis or after.value == group.value) else None
@@ -74,10 +74,10 @@ class Sought(Struct, frozen=True):
         *,
         of: int | None = None,
         through: Axis | Words | None = None,
-        met: int | None = None,
+        looked_at: int | None = None,
         beginning: str = "",
     ) -> Matching:
         """Describe the `total` rows that match all filters; `of` is how many rows a walk may pass, by default all."""
         query, numbers = self.query, self.group.numbers
         of = self.facets.total if of is None else of
-        return Matching(query, numbers, query.order, total, of, through, met, beginning)
+        return Matching(query, numbers, query.order, total, of, through, looked_at, beginning)

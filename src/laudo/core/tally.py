@@ -96,7 +96,7 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
     return Span(first, end - first)
 
 
-def spread(bounds: Bounds, totals: Mapping[int, int]) -> Asking[tuple[Counter[int], Counter[int]]]:
+def span_by_facet(bounds: Bounds, totals: Mapping[int, int]) -> Asking[tuple[Counter[int], Counter[int]]]:
     """Count, for each of several facets, its rows before a range and in it; `totals` is how many it has in all."""
     axis, lower, upper = bounds
     keys = [key for key in (lower, upper) if key is not None]
@@ -141,9 +141,9 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
 def _ranks(axis: Axis, numbers: tuple[int, ...], key: Key) -> Asking[Counter[int]]:
     """Count, for each of several facets, its rows that come before a key."""
     holder = yield from _holder(axis, key)
-    coarse = Before(axis, COARSE, holder.coarse_lower, numbers, apart=True)
-    fine = Before(axis, holder.coarse, holder.lower, numbers, apart=True)
-    rows = Count(axis, axis.decode(holder.lower), key, numbers, apart=True)
+    coarse = Before(axis, COARSE, holder.coarse_lower, numbers, by_facet=True)
+    fine = Before(axis, holder.coarse, holder.lower, numbers, by_facet=True)
+    rows = Count(axis, axis.decode(holder.lower), key, numbers, by_facet=True)
     before: Counter[int] = Counter()
     for held in (yield Together((coarse, fine, rows))):
         before.update(dict(held))

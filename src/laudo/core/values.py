@@ -62,14 +62,14 @@ def words(text: str) -> tuple[str, ...]:
     return tuple("".join(c if c.isalnum() else " " for c in folded).split())
 
 
-def telling(asked: Iterable[str]) -> tuple[str, ...]:
+def needed_words(asked: Iterable[str]) -> tuple[str, ...]:
     """Leave out each word that another one begins with, and give the longest first, as the fewest names have these."""
     ordered = sorted(set(asked))
     needed = [word for word, following in pairwise((*ordered, "")) if not following.startswith(word)]
     return tuple(sorted(needed, key=len, reverse=True))
 
 
-def beyond(beginning: str) -> str:
+def prefix_end(beginning: str) -> str:
     """Give the first text after all that begin with `beginning`, by code point, as both engines order texts."""
     return beginning[:-1] + chr(ord(beginning[-1]) + 1)
 

@@ -35,12 +35,12 @@ Ends = Callable[[int], Asking[bool]]
 """Tells whether this many rows after an item are known to be all."""
 
 
-@disclosure.only("query", "numbers", "order", "total", "of", "met")
+@disclosure.only("query", "numbers", "order", "total", "of", "looked_at")
 class Matching(Struct, frozen=True):
     """The rows that match a query, in an order: `total` of the `of` rows of the list; `numbers` are their facets.
 
     They are found by the values that filters name, or by `through`: the range of an axis, or some of the words.
-    Collecting them looks at `met` rows; None means only at those that match.
+    Collecting them looks at `looked_at` rows; None means only at those that match.
     """
 
     query: Query
@@ -49,21 +49,21 @@ class Matching(Struct, frozen=True):
     total: int
     of: int
     through: Axis | Words | None = None
-    met: int | None = None
+    looked_at: int | None = None
     beginning: str = ""
     """One of the words, if all names that have it begin with it."""
 
     def take(self, limit: int, skip: int, after: After | None) -> Asking[Rows]:
         """Take rows in the way that likely costs less."""
-        if self.collecting(limit + skip) <= self.walking(self.passed(limit, skip, after)):
+        if self.collect_cost(limit + skip) <= self.walk_cost(self.passed(limit, skip, after)):
             return (yield self.collected(limit, skip, after))
         return (yield from self.walked(limit, skip, after))
 
-    def costing(self, limit: int, skip: int, after: After | None) -> int:
+    def cost(self, limit: int, skip: int, after: After | None) -> int:
         """Tell what it costs to take rows in the cheaper way."""
-        return min(self.collecting(limit + skip), self.walking(self.passed(limit, skip, after)))
+        return min(self.collect_cost(limit + skip), self.walk_cost(self.passed(limit, skip, after)))
 
-    def collecting(self, rows: int) -> int:
+    def collect_cost(self, rows: int) -> int:
         """Tell what it costs to collect all matching rows and sort the first `rows` of them.
 
         It costs less if the index that leads to the rows holds what sorts them. That is the index of the newest rows,
@@ -77,19 +77,19 @@ class Matching(Struct, frozen=True):
             by_facet = self.numbers is not None
             lead_axis = self.through if isinstance(self.through, Axis) else query.resource.newest_axis
             per_row = 0 if axis and axis.is_shown_by(lead_axis, by_facet=by_facet) else FETCH
-        met = self.total if self.met is None else self.met
+        looked_at = self.total if self.looked_at is None else self.looked_at
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()
-        return self.total + compared // 2 * SORT + met * per_row
+        return self.total + compared // 2 * SORT + looked_at * per_row
 
-    def walking(self, rows: int) -> int:
+    def walk_cost(self, rows: int) -> int:
         """Tell what it costs to walk past `rows` matching rows, if they lie evenly; NEVER if the order has no axis."""
         axis, down_values = self.order.field.axis, self.down_values
         if axis is None:
             return NEVER
         if down_values and self.numbers:
             return self.of * 2 * FETCH  # It may pass long runs of rows with other facets.
-        return rows * self.of // max(self.total, 1) * self._testing(axis) * (_TIED if down_values else 1)
+        return rows * self.of // max(self.total, 1) * self._test_cost(axis) * (_TIED if down_values else 1)
 
     @property
     def down_values(self) -> bool:
@@ -143,9 +143,9 @@ class Matching(Struct, frozen=True):
     def patience(self, rows: int) -> int:
         """Tell how many rows a walk may look at to find `rows`: as many as cost twice what collecting these costs."""
         axis = self.order.field.axis
-        return LEAST + 2 * self.collecting(rows) // self._testing(axis) if axis else 0
+        return LEAST + 2 * self.collect_cost(rows) // self._test_cost(axis) if axis else 0
 
-    def _testing(self, axis: Axis) -> int:
+    def _test_cost(self, axis: Axis) -> int:
         """Tell what it costs to test a row: less if the axis' index holds all that it is tested for."""
         query = self.query
         is_covered = (

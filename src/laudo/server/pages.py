@@ -109,9 +109,9 @@ class Pages:
             return Draft(state, steps, reached)
         if not isinstance(reached, Read | Whole | Plain):
             return None
-        return Draft(state, steps, sql.at_once(reached, query.resource, state.owner, dialect))
+        return Draft(state, steps, sql.in_one_statement(reached, query.resource, state.owner, dialect))
 
-    def at_once(
+    def in_one_statement(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
     ) -> Answer | None:
         """Answer with one statement; None when one is not enough or the list has changed since `caller` was read.
@@ -183,8 +183,8 @@ class Pages:
 
     def _known_facets(self, query: Query, state: State) -> Facets | None:
         """Give the facets that a plan takes, if read in this state: all, which serve every plan, or just their sum."""
-        for apart in {True, plan.takes_facets(query)}:
-            as_of, facets = self._facets.get((query.resource, state.owner, apart)) or (None, None)
+        for one_by_one in {True, plan.takes_facets(query)}:
+            as_of, facets = self._facets.get((query.resource, state.owner, one_by_one)) or (None, None)
             if as_of == state:
                 return facets
         return None
@@ -194,13 +194,13 @@ class Pages:
 
         Raises Lost if the snapshot knows no such owner.
         """
-        resource, apart = query.resource, plan.takes_facets(query)
-        rows = connection.fetch(sql.with_version(sql.facets(resource, owner, apart=apart), resource, owner))
+        resource, one_by_one = query.resource, plan.takes_facets(query)
+        rows = connection.fetch(sql.with_version(sql.facets(resource, owner, one_by_one=one_by_one), resource, owner))
         seen = rows or connection.fetch(sql.version(resource, owner))
         if not seen:
             raise Lost(_NOT_YET)
         found = State(owner, seen[0][0]), Facets([row[1:] for row in rows])
-        self._facets.keep((resource, owner, apart), found)
+        self._facets.keep((resource, owner, one_by_one), found)
         return found
 
     def _start_and_count(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:

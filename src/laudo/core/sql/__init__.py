@@ -9,7 +9,7 @@ from laudo.core.lookups import At, Before, Children, Count, Found, Holding, Look
 from laudo.core.resources import Resource
 from laudo.core.sql import pages, places, plain
 from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import beside
+from laudo.core.sql.parts import with_first_column
 from laudo.core.sql.postgres import POSTGRES
 from laudo.core.sql.sqlite import SQLITE
 from laudo.core.sql.writes import How, Write
@@ -22,8 +22,8 @@ __all__ = [
     "Owner",
     "Statement",
     "Write",
-    "at_once",
     "facets",
+    "in_one_statement",
     "statement",
     "total",
     "version",
@@ -36,7 +36,7 @@ def statement(lookup: LookUp, owner: Owner, dialect: Dialect) -> Statement:
     return _BUILDERS[type(lookup)](lookup, owner, dialect)
 
 
-def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
+def in_one_statement(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dialect: Dialect) -> Statement:
     """Write a look-up that also gives the list's version; statements for the beginning of a list are cached."""
     read = lookup.read if isinstance(lookup, Whole) else lookup
     begins = isinstance(read, Read) and read.lower is None and read.upper is None
@@ -46,7 +46,7 @@ def at_once(lookup: Read | Whole | Plain, resource: Resource, owner: Owner, dial
 
 def with_version(asked: Statement, resource: Resource, owner: Owner) -> Statement:
     """Add the list's version to a statement, as the first column of each row."""
-    return beside(version(resource, owner), asked)
+    return with_first_column(version(resource, owner), asked)
 
 
 def version(resource: Resource, owner: Owner) -> Statement:
@@ -61,9 +61,9 @@ def total(resource: Resource, owner: Owner) -> Statement:
     return places.total(resource.newest_axis, owner)
 
 
-def facets(resource: Resource, owner: Owner, *, apart: bool = True) -> Statement:
-    """Ask for an owner's facets, each row a `Facet`; persons are one facet, and so are reports unless `apart`."""
-    if apart and not resource.whole_organization:
+def facets(resource: Resource, owner: Owner, *, one_by_one: bool = True) -> Statement:
+    """Ask for an owner's facets, each row a `Facet`; persons are one facet, and so are reports unless `one_by_one`."""
+    if one_by_one and not resource.whole_organization:
         return Statement(_FACETS, owner)
     whole = total(resource, owner)
     return Statement(f"SELECT 0, total FROM ({whole.text}) AS whole", whole.params)

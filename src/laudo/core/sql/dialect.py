@@ -81,7 +81,7 @@ class Dialect(Protocol):
         """Whether the words of names are in a table of their own, which the writer keeps."""
 
     @property
-    def chooses(self) -> bool:
+    def chooses_index(self) -> bool:
         """Whether the engine chooses the index itself; it prefers one with all columns asked for, even read in full."""
 
     @property
@@ -102,7 +102,7 @@ class Dialect(Protocol):
     def among(self, column: str) -> str:
         """Test the same for each row read, where no index leads to the values of the array."""
 
-    def unsought(self, column: str, *, is_text: bool = False) -> str:
+    def unindexed(self, column: str, *, is_text: bool = False) -> str:
         """Name a column so that the engine tests it and does not choose an index that begins with it."""
 
     def source(self, table: str, index: str | None) -> str:

@@ -4,12 +4,12 @@ from msgspec.structs import replace
 
 from laudo.core.lookups import PATIENCE, Read, Whole
 from laudo.core.sql.dialect import Dialect, Ordered, Owner, Statement, is_mixed, listed
-from laudo.core.sql.parts import REACHED, Where, beside, order, reaching, source, tested
+from laudo.core.sql.parts import REACHED, Where, order, reaching, source, tested, with_first_column
 from laudo.core.sql.places import total
 
 
 def whole(lookup: Whole, owner: Owner, dialect: Dialect) -> Statement:
-    return beside(total(lookup.read.axis, owner), read(lookup.read, owner, dialect))
+    return with_first_column(total(lookup.read.axis, owner), read(lookup.read, owner, dialect))
 
 
 def read(lookup: Read, owner: Owner, dialect: Dialect) -> Statement:

@@ -9,7 +9,7 @@ from laudo.core.lookups import At, Read
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, listed
 
 ON_AXIS: Final = "id_organizacao = ? AND id_conta = ? AND axis = ?"
-"""Tests for the buckets or tallies of one axis of one owner; `tallied` gives its parameters."""
+"""Tests for the buckets or tallies of one axis of one owner; `axis_params` gives its parameters."""
 
 
 REACHED: Final = "= (SELECT value FROM reached)"
@@ -95,7 +95,7 @@ class Where(Clauses):
     def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
         """Test for facets, in each row if they are not `sought`: no index that begins with the facet has the order."""
         if numbers is not None:
-            test = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unsought("facet"))
+            test = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unindexed("facet"))
             self.add(test, list(numbers))
         return self
 
@@ -106,11 +106,11 @@ class Where(Clauses):
         """
         if across is not None:
             column = across.axis.columns[0]
-            self.values(self._dialect.unsought(column.name, is_text=column.width is None), *ends(across))
+            self.values(self._dialect.unindexed(column.name, is_text=column.width is None), *ends(across))
         return self
 
 
-def beside(value: Statement, asked: Statement) -> Statement:
+def with_first_column(value: Statement, asked: Statement) -> Statement:
     """Add one value to a statement, as the first column of each row."""
     return Statement(f"SELECT ({value.text}), * FROM ({asked.text}) AS asked", (*value.params, *asked.params))
 
@@ -169,6 +169,6 @@ def source(axis: Axis, dialect: Dialect, *, by_facet: bool = False) -> str:
     return dialect.source(axis.table, axis.facet_index if by_facet else axis.index)
 
 
-def tallied(axis: Axis, owner: Owner) -> tuple[int, int, int]:
+def axis_params(axis: Axis, owner: Owner) -> tuple[int, int, int]:
     """Give the parameters of ON_AXIS: the persons' buckets are kept under account 0."""
     return owner.id_organizacao, owner.id_conta if axis.faceted else 0, axis.number

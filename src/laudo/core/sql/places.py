@@ -6,7 +6,7 @@ from laudo.core.axes import Axis, Bounds
 from laudo.core.facets import Numbers
 from laudo.core.lookups import At, Before, Children, Count, Holding
 from laudo.core.sql.dialect import Dialect, Owner, Statement
-from laudo.core.sql.parts import ON_AXIS, Clauses, Where, ends, source, tallied, tested
+from laudo.core.sql.parts import ON_AXIS, Clauses, Where, axis_params, ends, source, tested
 
 
 def total(axis: Axis, owner: Owner) -> Statement:
@@ -15,7 +15,7 @@ def total(axis: Axis, owner: Owner) -> Statement:
 
 
 def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
-    place = (*tallied(lookup.axis, owner), lookup.parent)
+    place = (*axis_params(lookup.axis, owner), lookup.parent)
     if lookup.facets is None:
         return Statement(f"SELECT bucket, lower, total FROM bucket WHERE {_CHILDREN} ORDER BY lower", place)
     counted = lookup.facets if lookup.others is None else lookup.others
@@ -32,7 +32,7 @@ def children(lookup: Children, owner: Owner, dialect: Dialect) -> Statement:
 
 
 def holding(lookup: Holding, owner: Owner, _dialect: Dialect) -> Statement:
-    axis = tallied(lookup.axis, owner)
+    axis = axis_params(lookup.axis, owner)
     return Statement(_HOLDING, (*(*axis, lookup.key) * 4, *axis, *axis))
 
 
@@ -41,15 +41,15 @@ def before(lookup: Before, owner: Owner, dialect: Dialect) -> Statement:
 
     Along an axis these mostly rise or fall, so few other buckets are in the span.
     """
-    place = (*tallied(lookup.axis, owner), lookup.parent)
+    place = (*axis_params(lookup.axis, owner), lookup.parent)
     span = f"SELECT min(bucket) AS low, max(bucket) AS high FROM bucket WHERE {_CHILDREN} AND lower < ?"
     within = "bucket BETWEEN (SELECT low FROM span) AND (SELECT high FROM span)"
     others = f"SELECT bucket FROM bucket WHERE {_CHILDREN} AND {within} AND lower >= ?"
-    held = "facet, CAST(sum(total) AS bigint)" if lookup.apart else "CAST(coalesce(sum(total), 0) AS bigint)"
+    held = "facet, CAST(sum(total) AS bigint)" if lookup.by_facet else "CAST(coalesce(sum(total), 0) AS bigint)"
     text = (
         f"WITH span AS ({span}) SELECT {held} FROM tally "
         f"WHERE {_CHILDREN} AND {dialect.member('facet')} AND {within} AND bucket NOT IN ({others})"
-        f"{_GROUP_BY_FACET if lookup.apart else ''}"
+        f"{_GROUP_BY_FACET if lookup.by_facet else ''}"
     )
     return Statement(text, (*place, lookup.upper, *place, list(lookup.facets), *place, lookup.upper))
 
@@ -78,7 +78,7 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))
     few = axis.facet_index is not None and facets is not None and len(facets) <= _FEW
     source_ = source(axis, dialect, by_facet=True) if few else _source(axis, facets, dialect)
-    counted, grouping = ("facet, count(*)", _GROUP_BY_FACET) if lookup.apart else ("count(*)", "")
+    counted, grouping = ("facet, count(*)", _GROUP_BY_FACET) if lookup.by_facet else ("count(*)", "")
     return Statement(f"SELECT {counted} FROM {source_} WHERE {where}{grouping}", where.params)
 
 
@@ -86,7 +86,7 @@ def _through(lookup: Count, across: Bounds, owner: Owner, dialect: Dialect) -> S
     """Count by reading the other range in the index of its axis, or in the facets' own ranges there."""
     within = Where(across.axis, owner, dialect).having(lookup.facets)
     within.values(across.axis.names[0], *ends(across))
-    names, fence = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses else ""
+    names, fence = ", ".join(lookup.axis.names), " OFFSET 0" if dialect.chooses_index else ""
     source_ = source(across.axis, dialect, by_facet=lookup.facets is not None)
     rows = f"SELECT {names} FROM {source_} WHERE {within}{fence}"
     tests = Clauses()

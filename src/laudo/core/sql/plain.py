@@ -7,8 +7,8 @@ from laudo.core.cursor import After
 from laudo.core.lookups import Found, Plain
 from laudo.core.resources import Order
 from laudo.core.sql.dialect import By, Dialect, Ordered, Owner, Statement, is_mixed, listed, renamed
-from laudo.core.sql.parts import REACHED, Clauses, Where, beside, compared, order, reaching
-from laudo.core.values import beyond
+from laudo.core.sql.parts import REACHED, Clauses, Where, compared, order, reaching, with_first_column
+from laudo.core.values import prefix_end
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     else:
         keys = _walked(lookup, source, within, filters, dialect)
     items = dialect.items(table, Statement(keys.text, (*keys.params, lookup.limit, lookup.skip)), owner)
-    return beside(counted, Statement(dialect.joined(items.text), items.params))
+    return with_first_column(counted, Statement(dialect.joined(items.text), items.params))
 
 
 def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
@@ -40,7 +40,7 @@ def found(lookup: Found, owner: Owner, dialect: Dialect) -> Statement:
     if len(lookup.words) > 1:
         return dialect.found(lookup.words, owner)
     [word] = lookup.words
-    return Statement(_HAVE_WORD, (owner.id_organizacao, word, beyond(word), len(word)))
+    return Statement(_HAVE_WORD, (owner.id_organizacao, word, prefix_end(word), len(word)))
 
 
 def _counted(lookup: Plain, source: str, where: Statement, few: Statement) -> Statement:
@@ -56,7 +56,7 @@ def _collected(
 ) -> Statement:
     """Collect few rows and sort them; none if `most` or more are met."""
     table = lookup.query.resource.newest_axis.table
-    outer = Clauses() if dialect.chooses and _is_sorted_later(lookup) else None
+    outer = Clauses() if dialect.chooses_index and _is_sorted_later(lookup) else None
     if lookup.after is not None:
         _add_after(within if outer is None else outer, lookup.order, lookup.after)
     where = _both(within, filters)
@@ -77,7 +77,7 @@ def _found_once(lookup: Plain, source: str, where: Statement, owner: Owner, dial
     rows = f"SELECT {dialect.key(table)}, {columns} FROM {source} WHERE {where.text}"
     keys = Statement(f"SELECT key FROM few ORDER BY {ordering} LIMIT ? OFFSET ?", (lookup.limit, lookup.skip))
     items = dialect.items(table, keys, owner)
-    both = beside(Statement("SELECT count(*) FROM few"), Statement(dialect.joined(items.text), items.params))
+    both = with_first_column(Statement("SELECT count(*) FROM few"), Statement(dialect.joined(items.text), items.params))
     return Statement(f"WITH few AS MATERIALIZED ({rows}) {both.text}", (*where.params, *both.params))
 
 
@@ -111,7 +111,7 @@ def _tested(
     lookup: Plain, select: str, within: Statement, filters: Clauses, walked: Ordered, *, dialect: Dialect
 ) -> Statement:
     """Test the first rows of an order; a LIMIT, even of all rows, prevents an engine from choosing another index."""
-    if lookup.most is None and not dialect.chooses:
+    if lookup.most is None and not dialect.chooses_index:
         text = f"{select} WHERE {within.text} AND {filters} ORDER BY {listed(walked)}"
         return Statement(text, (*within.params, *filters.params))
     first = f"{select} WHERE {within.text} ORDER BY {listed(walked)} LIMIT ?"
@@ -164,23 +164,23 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
         clauses = within if lookup.few or (name,) == ordered else filters
-        column = name if lookup.through is None else dialect.unsought(name, is_text=True)
+        column = name if lookup.through is None else dialect.unindexed(name, is_text=True)
         clauses.add(f"{column} = ?", numero_key(str(value)) if name == "numero" else value)
     if query.period and (lookup.few or ordered != ("recency",)):
         filters.values("recency", *query.period.recency)
     elif query.period:
         within.values("recency", *_without_passed_end(lookup, *query.period.recency))
     if query.prefix and ordered == ("cpf",):
-        within.values("cpf", *_without_passed_end(lookup, query.prefix, beyond(query.prefix)))
+        within.values("cpf", *_without_passed_end(lookup, query.prefix, prefix_end(query.prefix)))
     elif query.prefix:
-        filters.values("cpf", query.prefix, beyond(query.prefix))
+        filters.values("cpf", query.prefix, prefix_end(query.prefix))
     if lookup.beginning:
         is_sought = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
-        ends = lookup.beginning, beyond(lookup.beginning)
+        ends = lookup.beginning, prefix_end(lookup.beginning)
         if is_sought:
             within.values("nome_busca", *_without_passed_end(lookup, *ends))
         else:
-            filters.values(dialect.unsought("nome_busca", is_text=True), *ends)
+            filters.values(dialect.unindexed("nome_busca", is_text=True), *ends)
 
 
 def _without_passed_end(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:

@@ -19,7 +19,7 @@ class Postgres:
 
     name: Final = "postgres"
     keeps_words: Final = False
-    chooses: Final = True
+    chooses_index: Final = True
     position: Final = "strpos"
     most_fetched: Final = 10
     """Finding a row by its key takes 4 µs among millions."""
@@ -32,7 +32,7 @@ class Postgres:
         """Test by a hash: a generic plan would compare each row with every element of an array. It becomes no join."""
         return f"({column} IN (SELECT unnest(?::bigint[]))) IS TRUE"
 
-    def unsought(self, column: str, *, is_text: bool = False) -> str:
+    def unindexed(self, column: str, *, is_text: bool = False) -> str:
         return f"{column} || ''" if is_text else f"{column} + 0"
 
     def source(self, table: str, _index: str | None) -> str:

@@ -14,7 +14,7 @@ class Sqlite:
 
     name: Final = "sqlite"
     keeps_words: Final = True
-    chooses: Final = False
+    chooses_index: Final = False
     position: Final = "instr"
     most_fetched: Final = 0
     analyze: Final = ""
@@ -25,7 +25,7 @@ class Sqlite:
     def among(self, column: str) -> str:
         return self.member(column)
 
-    def unsought(self, column: str, *, is_text: bool = False) -> str:  # noqa: ARG002 - the index is named
+    def unindexed(self, column: str, *, is_text: bool = False) -> str:  # noqa: ARG002 - the index is named
         return column
 
     def source(self, table: str, index: str | None) -> str:

@@ -85,7 +85,7 @@ class Pessoas:
 
     def _reads_all(self, connection: Connection, cpfs: int) -> bool:
         """Tell whether reading every report costs less than looking up each CPF in each account."""
-        if connection.dialect.chooses or cpfs < _MANY:
+        if connection.dialect.chooses_index or cpfs < _MANY:
             return False
         [(contas, reports)] = connection.fetch(Statement(_SIZE, (self._id_organizacao,)))
         return bool(cpfs * contas * _LOOKUP_COST > reports)

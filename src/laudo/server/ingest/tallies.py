@@ -185,7 +185,7 @@ class Tally:
     ) -> FacetCounts:
         """Count the rows of a range by facet."""
         numbers = None if self.axis.covers_facet else tuple(facets)
-        counted = Count(self.axis, lower, upper, numbers, apart=True)
+        counted = Count(self.axis, lower, upper, numbers, by_facet=True)
         return FacetCounts(dict(connection.fetch(sql.statement(counted, self._owner, connection.dialect))))
 
     def _write_branch(self, connection: Connection, number: int, children: list[tuple[Key, FacetCounts]]) -> None:

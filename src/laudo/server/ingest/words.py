@@ -10,7 +10,7 @@ from laudo.core import axes
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.sqlite import indexed
 from laudo.core.sql.writes import NUMBER, TEXT, Table
-from laudo.core.values import beyond
+from laudo.core.values import prefix_end
 from laudo.server.database import Connection, Row, StoreError, WordsDamagedError
 from laudo.server.ingest import counting
 
@@ -77,7 +77,7 @@ def stored(connection: Connection, id_organizacao: int) -> Iterator[tuple[str, i
     """
     _open_vocabulary(connection)
     lower = prefix = indexed(id_organizacao, "")
-    while chunk := connection.fetch(Statement(_TERMS, (lower, beyond(prefix), counting.CHUNK))):
+    while chunk := connection.fetch(Statement(_TERMS, (lower, prefix_end(prefix), counting.CHUNK))):
         terms = [term for (term,) in chunk]
         for term, entries, ids in connection.fetch(Statement(_ENTRIES, (terms,))):
             yield term[len(prefix) :], entries, ids
