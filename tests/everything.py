@@ -153,7 +153,7 @@ def _write(store: Store) -> list[Account]:
         )
         ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
         ingest.delete([each.numero for each in reports[::4]])
-        assert ingest.standing().version
+        assert ingest.store_version().version
         assert ingest.nome("") is None
         _remove(store.database, account, reports)
     return made
@@ -163,11 +163,11 @@ def _remove(database: Database, account: Account, reports: list[Relatorio]) -> N
     """Find and delete some of an organization's reports, by document and by age."""
     with database.snapshot() as connection:
         owners = accounts.owners(connection, account.id_organizacao)
-        assert list(removal.of(connection, owners, reports[1].numero_documento))
+        assert list(removal.reports_of(connection, owners, reports[1].numero_documento))
     removing = removal.Removal(database, account.id_organizacao, sizes=SMALL)
-    assert sum(gone.reports for gone in removing.of([each.numero_documento for each in reports[:9]]))
+    assert sum(gone.reports for gone in removing.delete_documents([each.numero_documento for each in reports[:9]]))
     oldest = min(each.atualizado_em for each in reports[9:20])
-    assert removing.count_before(oldest + 1) >= sum(gone.reports for gone in removing.before(oldest + 1))
+    assert removing.count_before(oldest + 1) >= sum(gone.reports for gone in removing.delete_before(oldest + 1))
 
 
 def _ask(client: Client, *, seed: int) -> None:

@@ -54,8 +54,8 @@ class Forwarding:
         with self._database.alone() as connection:
             yield self.writing(connection)
 
-    def settle(self) -> None:
-        self._database.settle()
+    def empty_log(self) -> None:
+        self._database.empty_log()
 
     def vacuum(self) -> None:
         self._database.vacuum()
@@ -84,8 +84,8 @@ class ForwardingConnection(Generic[S]):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         self._connection.write(write, rows)
 
-    def hold(self, name: str, *, patient: bool = True) -> None:
-        self._connection.hold(name, patient=patient)
+    def lock(self, name: str, *, wait: bool = True) -> None:
+        self._connection.lock(name, wait=wait)
 
     def run_script(self, text: str) -> None:
         self._connection.run_script(text)

@@ -307,7 +307,7 @@ def test_copying_again_removes_a_former_name_from_the_target_file(files: World) 
     [(file,)] = target.fetch(Statement("SELECT file FROM pragma_database_list WHERE name = 'main'"))
 
     def held() -> bool:
-        target.settle()
+        target.empty_log()
         return b"kwyzbrrt" in Path(file).read_bytes().lower()
 
     for name, is_held in (("Ana Kwyzbrrt", True), ("Ana", False)):

@@ -57,7 +57,7 @@ PLAIN: Final = {
     "server.ingest.verify.facets.Values": "status tipo_pessoa nome resultado",
     "server.ingest.verify.orphans._Level": "name table key counted",
     "server.logs.Line": "request_id route method filters",
-    "server.logs.Told": "route filters",
+    "server.logs.Entry": "route filters",
     "server.pages.Answer": "etag",
     "server.repeats.KeptAnswer": "status",
     "server.roles.Place": "database schema",

@@ -310,13 +310,13 @@ def _imported(database: Database, account: Account, *batches: Relatorio) -> None
     ingest = Ingest(database, account.id_conta)
     for each in batches:
         ingest.write([each])
-    ingest.forget()
+    ingest.erase_former_names()
 
 
 def erased_though_absent(database: Database, account: Account) -> None:
     """Erase a document that no report has any more, as after an import that corrected it and was then killed."""
     Ingest(database, account.id_conta).write([relatorio(3000, numero_documento=cpf(1), atualizado_em=NOON + 1)])
-    assert [gone.reports for gone in Removal(database, account.id_organizacao).of([cpf(3000)])] == [0]
+    assert [gone.reports for gone in Removal(database, account.id_organizacao).delete_documents([cpf(3000)])] == [0]
 
 
 def repaired(database: Database, _account: Account) -> None:

@@ -19,7 +19,7 @@ from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
 from laudo.server import accounts, migrations, roles, schema
 from laudo.server.database import Database, StoreError, Unavailable
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.claims import CPF_LENGTH
 from laudo.server.ingest.verify import verify
 from laudo.server.sqlite.session import Session
@@ -623,7 +623,7 @@ def test_counting_lists_waits_for_writers_and_locks_no_organization(
         connection.run_script("DELETE FROM migration WHERE name = '0012_total.sql'")
     with ThreadPoolExecutor(1) as thread:
         with on_postgres().transaction() as writing:
-            begin(writing, 3)
+            lock_writers(writing, 3)
             migrating = thread.submit(migrations.migrate, database)
             assert other_client().wait(WAITING) == [(1,)], "only the lock of migrations"
             writing.fetch(Statement(WRITTEN))

@@ -285,7 +285,7 @@ def test_a_batch_takes_four_round_trips_for_several_writes(
     far = opened(url=through(between, server), write=True)
     between.turns = 0
     with far.transaction() as connection:
-        connection.hold("a batch")
+        connection.lock("a batch")
         assert connection.fetch(ALL) == []
         for name in "abcdef":
             connection.write(INSERT, [(1, name, 1, None)])
@@ -551,7 +551,7 @@ def test_writers_that_lock_the_same_name_take_turns(writer: Postgres) -> None:
         both.wait(PATIENCE)
         for _ in range(20):
             with writer.transaction() as connection:
-                connection.hold("the counter")
+                connection.lock("the counter")
                 [(total,)] = connection.fetch(ask("SELECT coalesce(max(total), 0) FROM counter"))
                 connection.write(ADD, [(1, "a", 1)])
                 connection.fetch(ask("UPDATE counter SET total = ?", total + 1))
@@ -569,8 +569,8 @@ def test_an_unlimited_wait_for_another_writer_is_logged_once(
     patient = opened(write=True, write_timeout_ms=0, pool_size=1)
     for _ in range(2):
         with ThreadPoolExecutor(1) as threads, writer.transaction() as connection:
-            connection.hold("a batch")
-            waiting = threads.submit(run, patient.transaction(), lambda each: each.hold("a batch"))
+            connection.lock("a batch")
+            waiting = threads.submit(run, patient.transaction(), lambda each: each.lock("a batch"))
             until(lambda: told == [WAITS] and writer.fetch(WAITING) == [(1,)])
         waiting.result(PATIENCE)
     assert told == [WAITS]
@@ -579,14 +579,14 @@ def test_an_unlimited_wait_for_another_writer_is_logged_once(
 def test_alone_releases_its_locks_at_the_end_of_the_block(server: Server, writer: Postgres) -> None:
     alone = writer.alone()
     with alone as connection:
-        connection.hold("a")
+        connection.lock("a")
     until(lambda: server.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(0,)])
 
 
 def test_different_names_can_be_locked_at_the_same_time(writer: Postgres) -> None:
     with writer.transaction() as one, writer.transaction() as other:
-        one.hold("a")
-        other.hold("b")
+        one.lock("a")
+        other.lock("b")
 
 
 # Time limits, and connections of a pool.

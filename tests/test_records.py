@@ -28,7 +28,7 @@ from laudo.server.ingest.fields import ACCEPTED, FaultError
 from laudo.server.ingest.lines import Line, Unread
 from laudo.server.ingest.pessoas import Known
 from laudo.server.ingest.records import Format, RecordsError, Rejected, Relatorio, Source, read
-from laudo.server.ingest.removal import Found
+from laudo.server.ingest.removal import StoredReport
 
 Item = tuple[int, Relatorio] | Rejected
 
@@ -622,7 +622,7 @@ def test_no_repr_shows_personal_data() -> None:
     cpf, nome, email = RELATORIO.numero_documento, RELATORIO.nome_pessoa, "ana@example.com"
     batch = rows.prepared([RELATORIO])
     held = [
-        *(batch, batch.claims, Batch(batch, [], 1), Known(1, nome), Found(1, nome, json.dumps(LINE))),
+        *(batch, batch.claims, Batch(batch, [], 1), Known(1, nome), StoredReport(1, nome, json.dumps(LINE))),
         *(Statement("SELECT ?", (cpf,)), After(2, 25, 7, nome, cpf), Usuario(1, 1, 1, email, nome, enabled=True)),
     ]
     text = " ".join([*map(repr, held), *map(pretty_repr, held)])

@@ -40,7 +40,7 @@ def test_removing_persons_deletes_from_all_accounts_in_small_transactions(
     store: Store, owners: list[Owner], acme: Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(removal, "MOST", most)
-    gone = list(_removal(store, owners).of([cpf(3), cpf(5), cpf(77)]))
+    gone = list(_removal(store, owners).delete_documents([cpf(3), cpf(5), cpf(77)]))
     assert sum(each.reports for each in gone) == 3 * 8
     assert max(each.reports for each in gone) <= most
     assert set.union(*(each.documentos for each in gone)) == {cpf(3), cpf(5)}
@@ -48,7 +48,7 @@ def test_removing_persons_deletes_from_all_accounts_in_small_transactions(
     assert acme.get("/relatorios").total == 32
     assert list(verify(store.database)) == []
     with store.database.snapshot() as connection:
-        assert [list(removal.of(connection, owners, cpf(n))) == [] for n in (3, 4)] == [True, False]
+        assert [list(removal.reports_of(connection, owners, cpf(n))) == [] for n in (3, 4)] == [True, False]
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
@@ -58,7 +58,7 @@ def test_removal_by_age_keeps_newer_reports_and_their_persons(
     monkeypatch.setattr(removal, "MOST", most)
     removing = _removal(store, owners)
     assert removing.count_before(NOON + 35 * DAY) == 3 * 35
-    assert sum(each.reports for each in removing.before(NOON + 35 * DAY)) == 3 * 35
+    assert sum(each.reports for each in removing.delete_before(NOON + 35 * DAY)) == 3 * 35
     assert removing.count_before(NOON + 35 * DAY) == 0
     assert acme.get("/pessoas").total == 5
     assert list(verify(store.database)) == []
@@ -69,7 +69,7 @@ def test_a_running_writer_counts_correctly_after_a_removal(store: Store, owners:
     writer = Ingest(store.database, owners[1].id_conta, sizes=SMALL)
     writer.write([relatorio(100)])
     for round_, instant in enumerate((NOON + 10 * DAY, NOON + 20 * DAY)):
-        list(_removal(store, owners).before(instant))
+        list(_removal(store, owners).delete_before(instant))
         writer.write([relatorio(101 + round_, atualizado_em=NOON + 99 * DAY)])
         assert list(verify(store.database)) == []
     assert writer.delete([numero(101)]) == 1
@@ -82,7 +82,9 @@ def test_no_bucket_begins_at_an_erased_cpf(store: Store, owners: list[Owner], ac
     for _ in range(5):
         begun = _bounds(store)
         assert len(begun) > 10
-        assert {documento for each in removing.of(sorted(begun)) for documento in each.documentos} == begun
+        assert {
+            documento for each in removing.delete_documents(sorted(begun)) for documento in each.documentos
+        } == begun
         assert begun.isdisjoint(_bounds(store))
         assert list(verify(store.database)) == []
 
@@ -105,7 +107,7 @@ def test_a_removal_includes_accounts_created_meanwhile(
 
     create()
     assert removing.count_before(NOON + 1) == 3 + 5
-    going = removing.of([cpf(3)])
+    going = removing.delete_documents([cpf(3)])
     reports = next(going).reports
     create()
     assert reports + sum(each.reports for each in going) == 3 * 4 + 2 * 5
@@ -114,8 +116,8 @@ def test_a_removal_includes_accounts_created_meanwhile(
 
 def test_a_removal_that_deletes_nothing_changes_no_version(store: Store, owners: list[Owner]) -> None:
     before = versions(store.database)
-    assert [each.reports for each in _removal(store, owners).before(NOON)] == [0]
-    assert [each.reports for each in _removal(store, owners).of([cpf(77)])] == [0]
+    assert [each.reports for each in _removal(store, owners).delete_before(NOON)] == [0]
+    assert [each.reports for each in _removal(store, owners).delete_documents([cpf(77)])] == [0]
     assert versions(store.database) == before
 
 
@@ -132,7 +134,7 @@ def test_only_vacuum_full_erases_deleted_values_from_a_servers_files(tmp_path: P
         store.write(account, [relatorio(n, numero_documento=cpf(100 + n), nome_pessoa=f"Ana {n}") for n in range(1500)])
         store.write(account, [relatorio(2000, numero_documento=cpf(7), nome_pessoa="Ana Kwyzbrrt")])
         server.execute("ANALYZE relatorio, pessoa, word, bucket")
-        assert [each.reports for each in Removal(database, account.id_organizacao).of([cpf(7)])] == [1]
+        assert [each.reports for each in Removal(database, account.id_organizacao).delete_documents([cpf(7)])] == [1]
 
         def left(statement: str) -> int:
             for each in (statement, "CHECKPOINT"):
@@ -149,4 +151,4 @@ def test_a_removal_refuses_a_store_migrated_by_a_newer_version(store: Store, own
     with store.database.transaction() as connection:
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
     with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
-        list(_removal(store, owners).of([cpf(3)]))
+        list(_removal(store, owners).delete_documents([cpf(3)]))

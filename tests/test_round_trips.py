@@ -75,9 +75,9 @@ class _CountedConnection(ForwardingConnection[Counted]):
         self._store.asked += len(statements)
         return self._connection.fetch_each(statements)
 
-    def hold(self, name: str, *, patient: bool = True) -> None:
+    def lock(self, name: str, *, wait: bool = True) -> None:
         self._store.trips += 1
-        super().hold(name, patient=patient)
+        super().lock(name, wait=wait)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from laudo.core.sql import Statement, Write
 from laudo.core.tally import COARSE
 from laudo.server import accounts
 from laudo.server.database import Bounds, Connection, Database, Lost, Row, Slow, StoreError
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.removal import Removal
 from laudo.server.ingest.verify import Difference, mend, verify
@@ -179,7 +179,7 @@ def test_concurrent_writers_leave_what_sequential_writers_would(store: Store, st
 def test_a_writer_does_not_wait_for_writers_of_other_organizations(store: Store) -> None:
     one, other = store.account(), store.account()
     with store.database.transaction() as connection:
-        begin(connection, one.id_organizacao)
+        lock_writers(connection, one.id_organizacao)
         assert store.write(other, [relatorio(1)]) == Counts(inserted=1)
 
 
@@ -192,7 +192,7 @@ def deleted(database: Database, account: Account) -> None:
 
 
 def pruned(database: Database, account: Account) -> None:
-    list(Removal(database, account.id_organizacao).before(NOON))
+    list(Removal(database, account.id_organizacao).delete_before(NOON))
 
 
 def mended(database: Database, account: Account) -> None:
@@ -214,7 +214,7 @@ def test_a_writer_waits_for_other_writers_of_its_organization(
 ) -> None:
     with closing(open_store(store_url, write=True, bounds=Bounds(write_timeout_ms=500))) as database:
         with store.database.transaction() as connection:
-            begin(connection, account.id_organizacao)
+            lock_writers(connection, account.id_organizacao)
             with pytest.raises(Slow):
                 write(database, account)
         write(database, account)

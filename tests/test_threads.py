@@ -18,8 +18,8 @@ from laudo.core.errors import ApiError
 from laudo.core.sql import Statement
 from laudo.server import keys
 from laudo.server.callers import Callers
-from laudo.server.calm import Calm
 from laudo.server.database import Database, Row
+from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
 from laudo.server.stores import open_store
@@ -97,7 +97,7 @@ class Ready(Forwarding):
 @pytest.mark.engines("sqlite", reason="this fake store makes SQLite answer like PostgreSQL")
 def test_each_request_reads_its_caller_anew(store: Store, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as opened:
-        database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Calm())
+        database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Forecast())
         callers.admit(database, None, account.token)
 
         def admit(_number: int) -> None:

@@ -22,7 +22,7 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import orphans
 from laudo.server.ingest.writer import Ingest
-from laudo.server.stores import file, open_store
+from laudo.server.stores import file_path, open_store
 
 NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "Mário D'Ávila")
 
@@ -495,7 +495,7 @@ def test_a_damaged_index_of_words_raises_an_error_with_the_remedy(store: Store, 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize("table", ["pessoa_words_data", "pessoa_words_docsize", "pessoa"])
 def test_a_file_with_damaged_pages_is_refused(store: Store, store_url: str, table: str) -> None:
-    path = file(store_url)
+    path = file_path(store_url)
     assert path is not None
     store.database.close()
     with closing(apsw.Connection(str(path))) as shell:
@@ -701,7 +701,7 @@ def test_accounts_of_a_missing_organization_are_reported_and_refuse_reports(
 ) -> None:
     writer = ingest(store, accounts[2])
     row = store.database.fetch(Statement("SELECT * FROM organizacao WHERE id_organizacao = 2"))[0]
-    with closing(apsw.Connection(str(file(store_url)))) as shell:  # It ignores foreign keys.
+    with closing(apsw.Connection(str(file_path(store_url)))) as shell:  # It ignores foreign keys.
         shell.execute("DELETE FROM organizacao WHERE id_organizacao = 2")
     alone = "organization 2: rows of conta of an organization that does not exist: 1"
     assert differences(store) == repaired(store) == [alone]

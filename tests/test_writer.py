@@ -293,7 +293,7 @@ def test_a_writer_stops_when_the_store_has_lost_acknowledged_reports(store: Stor
     with store.database.transaction() as connection:
         connection.fetch(Statement("DELETE FROM relatorio WHERE numero = ?", (numero_key(numero(2)),)))
         connection.fetch(Statement("UPDATE conta SET version = ?", (before,)))
-    for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.standing):
+    for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.store_version):
         with pytest.raises(StoreError, match="has lost reports that it had acknowledged"):
             asking()
 

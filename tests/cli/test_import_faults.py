@@ -22,7 +22,7 @@ from laudo import demo
 from laudo.core.sql import Statement
 from laudo.server.database import Database
 from laudo.server.ingest.batches import LEAST, MOST
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.stores import open_store
 from postgres_server import Server
 from shell import Shell
@@ -217,7 +217,7 @@ def test_closing_the_terminal_does_not_stop_an_import(laudo: Shell) -> None:
 def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell) -> None:
     lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
     with closing(open_store(laudo.store, write=True)) as database, database.transaction() as connection:
-        begin(connection, 1)
+        lock_writers(connection, 1)
         with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
             assert process.stdin
             assert process.stderr
@@ -233,7 +233,7 @@ def test_an_import_that_waits_for_another_writer_can_be_interrupted(laudo: Shell
 def test_an_import_waits_for_another_writer_and_reports_the_wait(laudo: Shell) -> None:
     lines = b"".join(demo.ndjson_lines(demo.relatorios(5)))
     with closing(open_store(laudo.store, write=True)) as database, ExitStack() as writing:
-        begin(writing.enter_context(database.transaction()), 1)
+        lock_writers(writing.enter_context(database.transaction()), 1)
         with laudo.starts("import", "-", "--account", "1", stdin=subprocess.PIPE) as process:
             assert process.stdin
             assert process.stderr

@@ -143,7 +143,7 @@ def test_a_slow_request_does_not_hold_a_thread(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(metrics, "_REQUEST_SECONDS", 0.3)
-    monkeypatch.setattr(metrics, "_log", logs.Sparing())
+    monkeypatch.setattr(metrics, "_log", logs.Throttled())
     port = free_port()
     with metrics.start(Settings(metrics_port=port)), Client(port) as client:
         before = threading.active_count()

@@ -68,9 +68,9 @@ def test_a_failure_to_write_the_log_is_reported_once(
 ) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     monkeypatch.setattr(logs, "_STDOUT", full)
-    monkeypatch.setattr(logs, "_log", logs.Sparing())
+    monkeypatch.setattr(logs, "_log", logs.Throttled())
     for _ in range(3):
-        logs.request_line("consulta-42", "GET", 0.001, logs.Told("relatorios", 200, 2, 1, ()))
+        logs.request_line("consulta-42", "GET", 0.001, logs.Entry("relatorios", 200, 2, 1, ()))
     os.close(full)
     assert capfd.readouterr() == ("", "log: No space left on device; a request was not logged\n")
 

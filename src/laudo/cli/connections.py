@@ -59,7 +59,7 @@ def threads(settings: Settings) -> int:
     from laudo.server import stores
 
     extra = _EXTRA_THREADS if settings.rehearse else 0
-    return extra + (1 if stores.file(settings.store) else settings.bounds.threads(1 + len(settings.read_store)))
+    return extra + (1 if stores.file_path(settings.store) else settings.bounds.threads(1 + len(settings.read_store)))
 
 
 def drop_slow_readers(settings: Settings) -> bool:

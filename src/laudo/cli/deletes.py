@@ -108,7 +108,7 @@ def delete_named(
                     display.say(f"{place} {number}: {value.reason}")
             display.update(done.lines, source.consumed)
             if must_settle and len(batch) < BATCH:  # Else more follows; settling each would take a fifth of the time.
-                database.settle()
+                database.empty_log()
                 must_settle = False
     return _summarize(done, place, kind.name)
 

@@ -70,11 +70,11 @@ def opened(
     from laudo.server import citus
     from laudo.server.database import NO_VACUUM, PATIENT
     from laudo.server.schema import require_current
-    from laudo.server.stores import file, open_store
+    from laudo.server.stores import file_path, open_store
 
     bounds = replace(PATIENT, prepare=settings.prepare)
     with closing(open_store(settings.store, bounds=bounds)) as database:
-        if vacuum and not file(settings.store):
+        if vacuum and not file_path(settings.store):
             raise output.Failure(f"--vacuum: {NO_VACUUM}")
         with database.snapshot() as connection:
             require_current(connection)

@@ -12,7 +12,7 @@ from laudo.cli.options import opened, with_organization, with_settings, with_vac
 from laudo.server.config import Settings
 
 if TYPE_CHECKING:
-    from laudo.server.ingest.removal import Found
+    from laudo.server.ingest.removal import StoredReport
 
 _FIND: Final = """
 \b
@@ -64,7 +64,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
                 output.note(f"line {number}: {document.reason}")
                 continue
             with database.snapshot() as connection:
-                for report in removal.of(connection, owners(connection, id_organizacao), document):
+                for report in removal.reports_of(connection, owners(connection, id_organizacao), document):
                     reports += 1
                     click.echo(terminal.escaped(_line(report)))
     if rejected == lines:
@@ -91,7 +91,7 @@ def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiz
 
         def erase(batch: list[str], done: Done) -> None:
             absent = set(batch)
-            for removed in removal.of(batch):
+            for removed in removal.delete_documents(batch):
                 done.deleted += removed.reports
                 absent -= removed.documentos
             done.absent += len(absent)
@@ -113,7 +113,7 @@ def _kind() -> Kind:
     return Kind("CPF or CNPJ without mask", DOCUMENTO.parse)
 
 
-def _line(found: "Found") -> str:
+def _line(found: "StoredReport") -> str:
     """Give a report's item as the API shows it, with the account's id and the person's name added."""
     import msgspec
 

@@ -11,7 +11,7 @@ from laudo.cli import output, terminal
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from laudo.server.ingest.progress import Told
+    from laudo.server.ingest.progress import OnProgress
 
 EVERY_LINES: Final = 50_000
 """Lines of the file between two plain lines."""
@@ -40,7 +40,7 @@ def reading(size: int | None, doing: str) -> Iterator[Display]:
 
 
 @contextmanager
-def counting(doing: str, unit: str = "rows", *, done_before: int = 0) -> "Iterator[Told]":
+def counting(doing: str, unit: str = "rows", *, done_before: int = 0) -> "Iterator[OnProgress]":
     """Give a function that shows how many of a total are done, such as rows, until the block ends.
 
     The first `done_before` of them were done by an earlier run, and do not count for the rate.
@@ -95,7 +95,7 @@ def rate(count: int, since: float, unit: str = "lines") -> str:
     return f"{round(count / max(monotonic() - since, 0.001))} {unit}/s"
 
 
-def _plain_lines(doing: str, unit: str, since: float, done_before: int) -> "Told":
+def _plain_lines(doing: str, unit: str, since: float, done_before: int) -> "OnProgress":
     due = since + EVERY_SECONDS
 
     def update(done: int, total: int) -> None:
@@ -155,7 +155,7 @@ def _bar() -> "Progress":
 def counting_lists() -> Iterator[Callable[[str, int, int], None]]:
     """Show how far each of several lists is, one after the other."""
     with ExitStack() as stack:
-        current: dict[str, Told] = {}
+        current: dict[str, OnProgress] = {}
 
         def update(name: str, items: int, total: int) -> None:
             if name not in current:

@@ -44,7 +44,7 @@ def prune_reports(settings: Settings, *, id_organizacao: int, before: int, dry_r
             output.resumable(lambda: f"{deleted} deleted; hint: run it again to finish" if deleted else ""),
             progress.counting("deleting", "reports") as update,
         ):
-            for removed in removal.before(before):
+            for removed in removal.delete_before(before):
                 deleted += removed.reports
                 update(deleted, max(deleted, total))
         output.summary(f"{deleted} deleted")

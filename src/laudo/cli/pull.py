@@ -81,7 +81,7 @@ def _summarize(mirror: "Mirror") -> int:
 def _default_path(store: str, id_conta: int) -> Path:
     from laudo.server import stores
 
-    file = stores.file(store) or Path("laudo")
+    file = stores.file_path(store) or Path("laudo")
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
 
 
@@ -113,7 +113,7 @@ def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewe
 
 def _matching_state(known: "State", ingest: "Ingest") -> "State":
     """Start over if the store is not the one that the state describes: what it lacks would never be asked for again."""
-    if known == (fresh := known.restarted(whole=known.whole)) or known.matches(ingest.standing()):
+    if known == (fresh := known.restarted(whole=known.whole)) or known.matches(ingest.store_version()):
         return known
     output.note("the store is not that of the last run, or was restored from an older backup: everything is read again")
     return fresh

@@ -83,7 +83,7 @@ def migrate(settings: Settings, *, grants: bool) -> None:
     """
     from laudo.server import stores
 
-    if grants and stores.file(settings.store):
+    if grants and stores.file_path(settings.store):
         raise output.Failure("a SQLite store has no roles: whoever may read or write the file may use the store")
     applied = _migrate(settings)
     show = output.note if grants else output.summary  # Then stdout has only the SQL.
@@ -116,7 +116,7 @@ def _migrate(settings: Settings) -> list[str]:
     hint = "run `laudo migrate` again to finish"
     kept = output.resumable(lambda: f"{', '.join(applied)}; hint: {hint}" if applied else "")
     with kept, closing(open_store(settings.store, write=True)) as database:
-        return bring_up_to_date(database, told=applied.append)
+        return bring_up_to_date(database, on_applied=applied.append)
 
 
 def _grant(settings: Settings, *, fail_code: int) -> None:
@@ -146,7 +146,7 @@ def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     from laudo import demo as invented
     from laudo.server import stores
 
-    if file := stores.file(settings.store):
+    if file := stores.file_path(settings.store):
         file.parent.mkdir(parents=True, exist_ok=True)
     _migrate(settings)
     key = options.key(settings, create=True)

@@ -172,7 +172,7 @@ def _require_store(settings: Settings) -> bytes:
         with opened(settings) as store, store.snapshot() as connection:
             is_new = not accounts.tokens(connection)
     except database.Unavailable as error:
-        if stores.file(settings.store):
+        if stores.file_path(settings.store):
             raise
         is_new = False  # it may come back, and its replicas answer meanwhile
         output.note(f"the store does not answer yet: {error}")

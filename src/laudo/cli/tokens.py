@@ -47,7 +47,7 @@ def create(
     expiry = _expiry(now_ms, expires_in, expires_at)
     with opened(settings, write=True) as database:
         with database.snapshot() as connection:
-            accounts.home(connection, id_usuario)
+            accounts.owner_of(connection, id_usuario)
             is_first = not accounts.tokens(connection)
         text = _read_token() if from_stdin else new_token()
         key = options.key(settings, create=is_first)

@@ -46,7 +46,7 @@ def _build(settings: Settings, key: bytes) -> "WSGIApplication":
     from laudo.server import app, logs
     from laudo.server.database import StoreError
 
-    log = logs.Sparing()
+    log = logs.Throttled()
     while (parent := parent_process()) and parent.is_alive():
         try:
             return app.create(settings, key=key)

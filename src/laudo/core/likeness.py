@@ -14,7 +14,7 @@ def nearest(name: str, accepted: Iterable[str]) -> str:
     return max(accepted, key=partial(_likeness, _pairs(name)))
 
 
-def meant(name: str, accepted: Iterable[str]) -> str | None:
+def suggestion(name: str, accepted: Iterable[str]) -> str | None:
     """Give the nearest accepted name, or None if the two are too different for a typing mistake."""
     found = nearest(name, accepted)
     return found if _likeness(_pairs(name), found) >= _LEAST else None

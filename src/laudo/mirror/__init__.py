@@ -17,7 +17,7 @@ from laudo.mirror.names import Names
 from laudo.server.ingest import fields
 from laudo.server.ingest.changes import Counts
 from laudo.server.ingest.fields import Draft, FaultError, Relatorio
-from laudo.server.ingest.versions import Standing
+from laudo.server.ingest.versions import StoreVersion
 from laudo.server.ingest.writer import Ingest
 
 I = TypeVar("I", bound=Item)  # noqa: E741 - an item
@@ -61,9 +61,9 @@ class State(msgspec.Struct, kw_only=True):
         """Give the state with which the same mirror starts."""
         return State(base_url=self.base_url, id_conta=self.id_conta, token=self.token, whole=whole)
 
-    def matches(self, standing: Standing) -> bool:
+    def matches(self, current: StoreVersion) -> bool:
         """Tell whether the store still has all that was written: it was neither replaced nor restored from a backup."""
-        return self.made_at == standing.made_at and self.version <= standing.version
+        return self.made_at == current.made_at and self.version <= current.version
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class Mirror:
         try:
             if self._state.since is not None:
                 self._copy_changes(self._state.since, on_progress, notify)
-            self._ingest.forget()
+            self._ingest.erase_former_names()
         finally:
             self._names.delete()
 
@@ -176,7 +176,7 @@ class Mirror:
         self._save_state()
 
     def _save_state(self) -> None:
-        self._state.made_at, self._state.version = self._ingest.standing()
+        self._state.made_at, self._state.version = self._ingest.store_version()
         self._save(self._state)
         self._saved = True
 

@@ -82,7 +82,7 @@ class Level(Enum):
 
 def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
     """Make an organization and its first account."""
-    connection.hold(_LOCK)
+    connection.lock(_LOCK)
     organizacao = Organizacao(_next_id(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
     _insert(connection, "organizacao", **asdict(organizacao), version=0)
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
@@ -90,7 +90,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
 
 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
-    connection.hold(_LOCK)
+    connection.lock(_LOCK)
     _owner(connection, Level.ORGANIZATION, id_organizacao)
     id_conta = _next_id(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
@@ -99,7 +99,7 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
 
 
 def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
-    connection.hold(_LOCK)
+    connection.lock(_LOCK)
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
     id_usuario = _next_id(connection, "usuario", "id_usuario")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
@@ -116,7 +116,7 @@ def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
     return found
 
 
-def home(connection: Connection, id_usuario: int) -> Owner:
+def owner_of(connection: Connection, id_usuario: int) -> Owner:
     """Give the owner whose reports a user sees; raises AccountError if there is no such user."""
     text = "SELECT id_organizacao, id_conta FROM usuario WHERE id_usuario = ?"
     rows = connection.fetch(Statement(text, (id_usuario,)))
@@ -131,10 +131,10 @@ def create_token(
     """Give the user one more token, of which the store gets only the hash; raises AccountError."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would already have expired")
-    connection.hold(_LOCK)
+    connection.lock(_LOCK)
     if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
         raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
-    id_organizacao, id_conta = home(connection, id_usuario)
+    id_organizacao, id_conta = owner_of(connection, id_usuario)
     id_token = _next_id(connection, "token", "id_token")
     token = Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
     _insert(connection, "token", **asdict(token), hash=token_hash)

@@ -12,17 +12,17 @@ from laudo.core.errors import ApiError
 from laudo.core.resources import Resource
 from laudo.server import console, keys, metrics, schema, tokens
 from laudo.server.callers import Caller, Callers, MakeExtra
-from laudo.server.calm import Calm
 from laudo.server.config import Settings
 from laudo.server.database import NO_SCHEMA, Row, Served, StoreError, Unavailable, read
 from laudo.server.edges import JSON, Edges, add_error_handlers, stages
 from laudo.server.endpoint import Constant, Endpoint
+from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
 from laudo.server.pages import Drafter, Pages
 from laudo.server.rehearsal import Rehearsal
 from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
-from laudo.server.stores import file, open_store
+from laudo.server.stores import file_path, open_store
 
 
 def create(settings: Settings, *, database: Served | None = None, key: bytes | None = None) -> WSGIApplication:
@@ -61,7 +61,7 @@ def open_served(settings: Settings) -> Served:
     """Open what requests are answered from: the store, or the store with its replicas; raises StoreError."""
     if not settings.read_store:
         return open_store(settings.store, bounds=settings.bounds)
-    if file(settings.store):
+    if file_path(settings.store):
         raise StoreError("read_store needs a store on PostgreSQL: a SQLite file has no replicas")
     return Replicas(
         settings.store,
@@ -80,13 +80,13 @@ class Service:
         self.settings = settings
         self.database = database
         self.limits = Limits(settings.rate_limit, settings.busy_limit_ms)
-        calm = Calm()
-        self.callers = Callers(key, self.limits, calm)
+        forecast = Forecast()
+        self.callers = Callers(key, self.limits, forecast)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
         is_per_request = settings.server_timing or settings.rehearse  # either belongs to one request only
         repeated_bytes = 0 if is_per_request else settings.cache_bytes
-        self.repeats = Repeats(database, self.limits, calm, cache_bytes=repeated_bytes)
+        self.repeats = Repeats(database, self.limits, forecast, cache_bytes=repeated_bytes)
 
     def admit(
         self, request: falcon.Request, token: str, make_extra: MakeExtra | None = None

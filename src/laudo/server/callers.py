@@ -10,8 +10,8 @@ import msgspec
 from laudo.core import disclosure, errors
 from laudo.core.errors import ApiError
 from laudo.core.sql import Owner, Statement
-from laudo.server.calm import Calm
 from laudo.server.database import Mark, Reader, Row, Served
+from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
 from laudo.server.tokens import hash_token
@@ -68,11 +68,11 @@ MakeExtra = Callable[[Caller], Statement | None]
 class Callers:
     """Admits the callers of one service."""
 
-    def __init__(self, key: bytes, limits: Limits, calm: Calm) -> None:
+    def __init__(self, key: bytes, limits: Limits, forecast: Forecast) -> None:
         """`key` is the one under which tokens are hashed."""
         self._hash = lru_cache(maxsize=_TOKENS)(partial(hash_token, key))
         self._limits = limits
-        self._calm = calm
+        self._forecast = forecast
         self._remembered: Recent[str, Caller] = Recent(_TOKENS)
 
     def admit(
@@ -107,13 +107,13 @@ class Callers:
             return reread(None, mark=mark)
         extra = make_extra(remembered) if make_extra and self._limits.allow(remembered.id_token) else None
         rows = None
-        if self._calm.expects(remembered.as_of) and not has_expired(remembered):
+        if self._forecast.expects(remembered.as_of) and not has_expired(remembered):
             answers, seen = database.fetch_marked([] if extra is None else [extra])
             extra, rows = None, answers[0] if answers else None
-            if self._calm.confirms(remembered.as_of, seen):
+            if self._forecast.confirms(remembered.as_of, seen):
                 return remembered, rows
         caller, extra_rows = reread(extra)
-        self._calm.learn(caller.as_of if caller else None)
+        self._forecast.learn(caller.as_of if caller else None)
         return caller, extra_rows if rows is None else rows
 
 

@@ -97,10 +97,10 @@ class Connection(Reader, Protocol):
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, which all belong to one organization; there may be none."""
 
-    def hold(self, name: str, *, patient: bool = True) -> None:
+    def lock(self, name: str, *, wait: bool = True) -> None:
         """Lock a name until the transaction ends, and wait for others that hold it; to be called before the first read.
 
-        If not `patient`, raises Locked instead of waiting.
+        If not `wait`, raises Locked instead of waiting.
         """
 
     def run_script(self, text: str) -> None:
@@ -138,7 +138,7 @@ class Database(Served, Protocol):
     def alone(self) -> AbstractContextManager[Connection]:
         """Give a separate connection outside of any transaction, on which a lock is held until the block ends."""
 
-    def settle(self) -> None:
+    def empty_log(self) -> None:
         """Remove deleted data from the log that the engine keeps, too, unless others read or write for long."""
 
     def vacuum(self) -> None:
@@ -177,10 +177,10 @@ PATIENT: Final = Bounds(statement_timeout_ms=0, write_timeout_ms=0)
 
 def read(database: Served, work: Callable[[Connection], T]) -> T:
     """Run `work`, which only reads, in a snapshot, and again in another one if it was lost; raises Unavailable."""
-    return repeated(database.snapshot, work)
+    return in_transaction(database.snapshot, work)
 
 
-def repeated(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
+def in_transaction(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
     """Run `work` in a transaction, and all of it again in another one if it was lost; raises Unavailable.
 
     A transaction that writes counts as lost only if nothing of it was stored: its connection broke before the commit,

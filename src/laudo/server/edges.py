@@ -19,7 +19,7 @@ from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from laudo.server.database import Slow, StoreError
 from laudo.server.limits import Limits
-from laudo.server.logs import Told
+from laudo.server.logs import Entry
 from laudo.server.repeats import Repeats
 
 JSON: Final = "application/json; charset=utf-8"
@@ -69,7 +69,7 @@ class Edges:
                 return app(environ, start)
             request_id = self._request_id(environ)
             start(repeated.status, [*repeated.headers, ("x-request-id", request_id)])
-            self._record(request_id, "GET", perf_counter() - started, repeated.told)
+            self._record(request_id, "GET", perf_counter() - started, repeated.entry)
             return repeated.chunks
 
         return served
@@ -105,7 +105,7 @@ class Edges:
             self._allow_origin(request, answer)
         context = request.context
         caller = context.caller
-        told = Told(
+        entry = Entry(
             route=resource.name if resource else "none",
             status=answer.status_code,
             size=0 if request.method == "HEAD" else len(answer.data or b""),
@@ -113,13 +113,13 @@ class Edges:
             filters=context.filters,
         )
         if succeeded and caller:
-            self._repeats.keep(request.env, caller, told, answer.headers, answer.data)
+            self._repeats.keep(request.env, caller, entry, answer.headers, answer.data)
         seconds = perf_counter() - context.started
         if caller and context.is_charged:
             self._limits.charge(caller.id_token, seconds - context.delay)
         request_id = self._request_id(request.env)
         answer.set_header("X-Request-Id", request_id)
-        self._record(request_id, request.method, seconds, told)
+        self._record(request_id, request.method, seconds, entry)
 
     def _request_id(self, environ: dict[str, Any]) -> str:
         requested = environ.get("HTTP_X_REQUEST_ID")
@@ -133,12 +133,12 @@ class Edges:
             self._halves += secrets.token_bytes(_HALF_BYTES * _HALVES_DRAWN).hex("-", _HALF_BYTES).split("-")
             return self._new_id()
 
-    def _record(self, request_id: str, method: str, seconds: float, told: Told) -> None:
+    def _record(self, request_id: str, method: str, seconds: float, entry: Entry) -> None:
         """Count an answer and log it."""
         if self._observe:
-            self._observe(told.route, method, told.status, seconds)
+            self._observe(entry.route, method, entry.status, seconds)
         if self._log:
-            logs.request_line(request_id, method, seconds, told)
+            logs.request_line(request_id, method, seconds, entry)
 
     def _allow_origin(self, request: falcon.Request, answer: falcon.Response) -> None:
         answer.append_header("Vary", "Origin")
@@ -185,7 +185,7 @@ class _OnStoreFailure:
 
     def __init__(self, kind: errors.Kind) -> None:
         self._kind = kind
-        self._log = logs.Sparing()
+        self._log = logs.Throttled()
 
     def __call__(self, request: falcon.Request, answer: falcon.Response, error: Exception, params: object) -> None:
         self._log.notice(f"store: {error.args[0]}")  # laudo's own text.

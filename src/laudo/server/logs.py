@@ -43,7 +43,7 @@ class Line(msgspec.Struct, frozen=True):
     filters: Sequence[str]
 
 
-class Told(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True):
     """What the log says of an answer each time it is given: `route` and `filters` are names, `size` is in bytes."""
 
     route: str
@@ -53,12 +53,12 @@ class Told(msgspec.Struct, frozen=True):
     filters: Sequence[str]
 
 
-def request_line(request_id: str, method: str, seconds: float, told: Told) -> None:
+def request_line(request_id: str, method: str, seconds: float, entry: Entry) -> None:
     """Write one line, whole, in one system call, so that lines of several workers never mix."""
     ms = int(seconds * 1_000_000) / 1000
-    now, size, id_token = datetime.now(UTC), told.size, told.id_token
+    now, size, id_token = datetime.now(UTC), entry.size, entry.id_token
     shown = request_id if _UUID(request_id) else _CPF.sub("***", request_id)
-    line = Line(now, shown, told.route, method, told.status, ms, size, id_token, told.filters)
+    line = Line(now, shown, entry.route, method, entry.status, ms, size, id_token, entry.filters)
     try:
         os.write(_STDOUT, _encoder.encode(line) + b"\n")
     except OSError as error:
@@ -71,7 +71,7 @@ def notice(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-class Sparing:
+class Throttled:
     """Writes each text at most once in ten seconds; the texts are few, so all are remembered."""
 
     def __init__(self) -> None:
@@ -89,4 +89,4 @@ class Sparing:
         notice(text)
 
 
-_log: Final = Sparing()
+_log: Final = Throttled()

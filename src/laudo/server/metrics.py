@@ -36,7 +36,7 @@ _FILE_BYTES: Final = 1 << 18
 """Size of each file, more than all routes, methods and statuses take, so that prometheus_client never extends it."""
 _REQUEST_SECONDS: Final = 5
 """How long a client may take to send its request, and then to read the answer: it occupies a thread."""
-_log: Final = logs.Sparing()
+_log: Final = logs.Throttled()
 
 
 class MetricsError(Exception):

@@ -38,4 +38,4 @@ def lock_without_waiting(connection: Connection, name: str) -> None:
     """
     if connection.dialect.name == "postgres":
         connection.fetch(_SHORT_LOCK_TIMEOUT)
-    connection.hold(name, patient=False)
+    connection.lock(name, wait=False)

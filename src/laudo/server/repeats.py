@@ -10,10 +10,10 @@ from msgspec import Struct
 from laudo.core import disclosure
 from laudo.core.errors import ApiError
 from laudo.server.callers import Caller, has_expired
-from laudo.server.calm import Calm
 from laudo.server.database import Mark, Served
+from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
-from laudo.server.logs import Told
+from laudo.server.logs import Entry
 from laudo.server.recent import Recent
 
 Environ = dict[str, Any]
@@ -26,7 +26,7 @@ _OVERHEAD_BYTES: Final = 1_000
 """About how many bytes an answer takes up besides its texts and its body."""
 
 
-@disclosure.only("status", "caller", "told", "weight")
+@disclosure.only("status", "caller", "entry", "weight")
 class KeptAnswer(Struct, frozen=True):
     """An answer as it was sent, without the request's id, and what the log says of it."""
 
@@ -34,7 +34,7 @@ class KeptAnswer(Struct, frozen=True):
     headers: Sequence[tuple[str, str]]
     chunks: Sequence[bytes]
     caller: Caller
-    told: Told
+    entry: Entry
     weight: int
     """Bytes that it takes up in memory, including the question, which a client can make long."""
 
@@ -46,12 +46,12 @@ class Repeats:
     (`Served.mark`); a server is asked only for this, if it is likely to be unchanged.
     """
 
-    def __init__(self, database: Served, limits: Limits, calm: Calm, *, cache_bytes: int) -> None:
+    def __init__(self, database: Served, limits: Limits, forecast: Forecast, *, cache_bytes: int) -> None:
         """Up to `cache_bytes` of answers are kept; each that is given counts against its caller's limits."""
         self._keeps = cache_bytes > 0
         self._database = database
         self._limits = limits
-        self._calm = calm
+        self._forecast = forecast
         self._answers: Recent[tuple[str | None, ...], KeptAnswer] = Recent(cache_bytes, attrgetter("weight"))
 
     def find(self, environ: Environ) -> KeptAnswer | None:
@@ -80,7 +80,7 @@ class Repeats:
         return answer
 
     def keep(
-        self, environ: Environ, caller: Caller, told: Told, headers: Mapping[str, str], body: bytes | None
+        self, environ: Environ, caller: Caller, entry: Entry, headers: Mapping[str, str], body: bytes | None
     ) -> None:
         """Keep an answer that depends only on the request and on the store, in the state `caller.as_of` or later."""
         question = environ.get(_QUESTION)
@@ -91,11 +91,11 @@ class Repeats:
             shown.append(("content-length", str(len(body))))
         texts = sum([len(text) for text in (*question, *headers.values()) if text])
         answer = KeptAnswer(
-            code_to_http_status(told.status),
+            code_to_http_status(entry.status),
             shown,
             () if body is None else (body,),
             caller,
-            told,
+            entry,
             weight=len(body or b"") + texts + _OVERHEAD_BYTES,
         )
         self._answers.keep(question, answer)
@@ -104,6 +104,6 @@ class Repeats:
         """Tell whether the store is still in a state; if that is likely, a store without marks is asked only for it."""
         if mark is not None:
             return mark == as_of
-        if not self._calm.expects(as_of):
+        if not self._forecast.expects(as_of):
             return False
-        return self._calm.confirms(as_of, self._database.fetch_marked(())[1])
+        return self._forecast.confirms(as_of, self._database.fetch_marked(())[1])

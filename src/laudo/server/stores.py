@@ -7,7 +7,7 @@ from laudo.server.database import PATIENT, Bounds, Database, StoreError
 
 def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Database:
     """Open the store that a URL names; only `write=True` may create or change one. Raises StoreError."""
-    if path := file(url):
+    if path := file_path(url):
         if "?" in path.name and not path.exists():
             raise StoreError(f"there is no store at {path}; a SQLite URL takes no parameters after ?")
         from laudo.server.sqlite import Sqlite  # noqa: PLC0415 - only the engine in use is loaded
@@ -24,7 +24,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
     raise StoreError("the store's URL must look like sqlite:///laudo.db or postgresql://user@host/database")
 
 
-def file(url: str) -> Path | None:
+def file_path(url: str) -> Path | None:
     """Give the absolute path of a store in a file; None for a store on a server."""
     scheme, _, rest = url.partition("://")
     name = rest.removeprefix("/")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
-from laudo.core.likeness import meant
+from laudo.core.likeness import suggestion
 from laudo.server.config.kinds import ADDRESS, FILE, ORIGINS, STORE, STORES, SWITCH, TROUBLES, Kind, number
 from laudo.server.config.processors import cores
 
@@ -286,5 +286,5 @@ def _toml(path: Path) -> dict[str, object]:
 
 def _suggestion(name: str, known: tuple[str, ...], *, prefix: str = "") -> str:
     """Suggest the name that was meant; the common prefix is not compared."""
-    found = meant(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
+    found = suggestion(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known])
     return f"; hint: did you mean {prefix}{found}?" if found else f"; hint: the known ones are {', '.join(known)}"

@@ -34,6 +34,6 @@ class Counts(NamedTuple):
         return Counts(*map(sum, zip(self, other, strict=True)))
 
 
-def begin(connection: Connection, id_organizacao: int) -> None:
+def lock_writers(connection: Connection, id_organizacao: int) -> None:
     """Let an organization's other writers wait until the transaction ends; to be called before its first read."""
-    connection.hold(f"organizacao {id_organizacao}")
+    connection.lock(f"organizacao {id_organizacao}")

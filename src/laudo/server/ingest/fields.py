@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from laudo.core import disclosure, documents, values
-from laudo.core.likeness import meant
+from laudo.core.likeness import suggestion
 
 TipoPessoa = Literal["Pessoa", "Empresa"]
 Resultado = Literal["VALID", "INVALID"]
@@ -83,7 +83,7 @@ def fault(name: str, problem: str) -> FaultError:
 
 def nearest(name: str) -> str:
     """Suggest the accepted name that is nearest to a wrong one, without repeating that."""
-    found = meant(name, ACCEPTED)
+    found = suggestion(name, ACCEPTED)
     return f"nearest accepted name: {found}" if found else f"accepted: {', '.join(ACCEPTED)}"
 
 

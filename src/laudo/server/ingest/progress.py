@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the rows done, and how many there are in all."""
 
 
 class Progress:
     """Counts rows done, and calls a function with their number."""
 
-    __slots__ = ("_done", "_told", "_total")
+    __slots__ = ("_done", "_on_progress", "_total")
 
-    def __init__(self, on_progress: Told | None = None, total: int = 0) -> None:
+    def __init__(self, on_progress: OnProgress | None = None, total: int = 0) -> None:
         """Without `on_progress`, nothing is reported."""
-        self._told = on_progress
+        self._on_progress = on_progress
         self._total = total
         self._done = 0
 
@@ -27,8 +27,8 @@ class Progress:
     def add(self, rows: int) -> None:
         """Count rows done."""
         self._done += rows
-        if self._told:
-            self._told(min(self._done, self._total), self._total)
+        if self._on_progress:
+            self._on_progress(min(self._done, self._total), self._total)
 
     def end(self) -> None:
         """Report that all is done: the total was counted beforehand, in part roughly."""

@@ -9,9 +9,9 @@ from laudo.core.axes import Axis
 from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.sql.parts import source
 from laudo.server import accounts, schema
-from laudo.server.database import Connection, Database, Row, read, repeated
+from laudo.server.database import Connection, Database, Row, in_transaction, read
 from laudo.server.ingest import rows, versions, words
-from laudo.server.ingest.changes import Diff, begin
+from laudo.server.ingest.changes import Diff, lock_writers
 from laudo.server.ingest.claims import NO_CLAIMS
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
@@ -27,7 +27,7 @@ Select = Callable[[Dialect, Owner], Statement]
 
 
 @disclosure.only("id_conta")
-class Found(NamedTuple):
+class StoredReport(NamedTuple):
     """All that the store has of a report."""
 
     id_conta: int
@@ -43,13 +43,13 @@ class Deleted(NamedTuple):
     documentos: set[str]
 
 
-def of(connection: Connection, owners: Sequence[Owner], documento: str) -> Iterator[Found]:
+def reports_of(connection: Connection, owners: Sequence[Owner], documento: str) -> Iterator[StoredReport]:
     """Give the reports that have a document, account by account."""
     for owner in owners:
-        selected = _select_by_document((*Found._fields, "numero"), [documento], connection.dialect, owner)
+        selected = _select_by_document((*StoredReport._fields, "numero"), [documento], connection.dialect, owner)
         text, last = f"{selected.text} AND numero > ? ORDER BY numero LIMIT ?", b""
         while chunk := connection.fetch(Statement(text, (*selected.params, last, MOST))):
-            yield from (Found(*row) for *row, _ in chunk)
+            yield from (StoredReport(*row) for *row, _ in chunk)
             last = chunk[-1][-1]
 
 
@@ -63,16 +63,16 @@ class Removal:
         self._sizes = sizes
         read(database, self._owners)
 
-    def of(self, documentos: Sequence[str]) -> Iterator[Deleted]:
+    def delete_documents(self, documentos: Sequence[str]) -> Iterator[Deleted]:
         """Delete the reports that have one of these documents, up to MOST in a transaction."""
         return self._delete_all(partial(_select_by_document, CONTENT, list(documentos)))
 
-    def before(self, instant: int) -> Iterator[Deleted]:
+    def delete_before(self, instant: int) -> Iterator[Deleted]:
         """Delete the reports whose `atualizado_em` is before an instant, up to MOST in a transaction."""
         return self._delete_all(partial(_select_before, instant))
 
     def count_before(self, instant: int) -> int:
-        """Count the reports that `before` would delete."""
+        """Count the reports that `delete_before` would delete."""
         source_ = source(axes.RELATORIO_RECENCY, self._database.dialect)
         text = f"SELECT count(*) FROM {source_} WHERE id_organizacao = ? AND id_conta = ? AND recency > ?"
         owners = read(self._database, self._owners)
@@ -85,7 +85,7 @@ class Removal:
         """Raises StoreError if the schema is newer than this version, and as the store does."""
         start: int | None = 0
         while start is not None:
-            deleted, start = repeated(self._database.transaction, partial(self._delete_next, select, start))
+            deleted, start = in_transaction(self._database.transaction, partial(self._delete_next, select, start))
             yield deleted
 
     def _delete_next(self, select: Select, start: int, connection: Connection) -> tuple[Deleted, int | None]:
@@ -93,7 +93,7 @@ class Removal:
 
         The accounts are read each time: some may have been made since.
         """
-        begin(connection, self._id_organizacao)
+        lock_writers(connection, self._id_organizacao)
         schema.require_none_newer(connection)
         rows_by_owner: dict[Owner, list[Row]] = {}
         remaining = MOST

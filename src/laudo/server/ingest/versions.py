@@ -16,17 +16,17 @@ from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server.database import Connection
 
 
-class Standing(NamedTuple):
+class StoreVersion(NamedTuple):
     """Which store it is, by the instant at which it was made, and the version of an account there."""
 
     made_at: int
     version: int
 
 
-def standing(connection: Connection, owner: Owner) -> Standing:
+def store_version(connection: Connection, owner: Owner) -> StoreVersion:
     """Tell where an account stands; a restored backup sets the version back, a store made anew is another one."""
     [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT), sql.version(RELATORIOS, owner)])
-    return Standing(made_at, version)
+    return StoreVersion(made_at, version)
 
 
 def raise_conta(connection: Connection, owner: Owner, total: int, version: int | None = None) -> int:

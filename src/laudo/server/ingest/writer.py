@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 from laudo.core.axes import numero_key
 from laudo.core.sql import Owner, Statement
 from laudo.server import schema
-from laudo.server.database import Connection, Database, Row, StoreError, repeated
+from laudo.server.database import Connection, Database, Row, StoreError, in_transaction
 from laudo.server.ingest import rows, versions, words
-from laudo.server.ingest.changes import Counts, Diff, begin
+from laudo.server.ingest.changes import Counts, Diff, lock_writers
 from laudo.server.ingest.claims import NO_CLAIMS, Claims
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
@@ -56,25 +56,27 @@ class Ingest:
 
     def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Counts:
         """Write a batch that was prepared without the store, perhaps in another process."""
-        return repeated(self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins))
+        return in_transaction(
+            self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins)
+        )
 
     def delete(self, numeros: Sequence[str]) -> int:
         """Delete the reports with these UUIDs, all or nothing; gives how many there were."""
         keys = [numero_key(numero) for numero in numeros]
-        return repeated(self._transaction, lambda connection: self._delete(connection, keys))
+        return in_transaction(self._transaction, lambda connection: self._delete(connection, keys))
 
-    def forget(self) -> None:
+    def erase_former_names(self) -> None:
         """Erase former names of persons from the index, at the end, since it takes longer than writing a report."""
         if self._pessoas.has_old_names:
-            repeated(self._database.transaction, words.erase_removed)
+            in_transaction(self._database.transaction, words.erase_removed)
             self._pessoas.has_old_names = False
 
-    def standing(self) -> versions.Standing:
+    def store_version(self) -> versions.StoreVersion:
         """Tell where the account stands; raises StoreError if that is before what was written here."""
         with self._database.snapshot() as connection:
-            standing = versions.standing(connection, self.owner)
-        self._require_acknowledged(standing.version)
-        return standing
+            found = versions.store_version(connection, self.owner)
+        self._require_acknowledged(found.version)
+        return found
 
     def nome(self, cpf: str) -> str | None:
         """Give the name by which the account's organization knows a person."""
@@ -98,7 +100,7 @@ class Ingest:
 
         Gives what the store has of some reports, by numero, without their items.
         """
-        begin(connection, self.owner.id_organizacao)
+        lock_writers(connection, self.owner.id_organizacao)
         stored = Statement(f"{_STORED} AND {connection.dialect.member('numero')}", (*self.owner, list(numeros)))
         found, applied, reports = connection.fetch_each([Statement(_VERSIONS, self.owner), schema.APPLIED, stored])
         if applied != self._migrations:

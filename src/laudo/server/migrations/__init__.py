@@ -19,10 +19,10 @@ from laudo.core.tally import COARSE
 from laudo.server import patience, roles, schema
 from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.tallies import Tally
 
-Told = Callable[[str], object]
+OnApplied = Callable[[str], object]
 """Called with the name of each file that has been applied."""
 
 
@@ -31,7 +31,7 @@ def migrate(
     *,
     folder: Traversable | None = None,
     seconds: float = patience.SECONDS,
-    told: Told = lambda _name: None,
+    on_applied: OnApplied = lambda _name: None,
 ) -> list[str]:
     """Bring the store's schema up to date; gives the names of the files applied, none if it already was.
 
@@ -51,7 +51,7 @@ def migrate(
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
         if patience.retry(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)
-            told(file.name)
+            on_applied(file.name)
     return applied
 
 
@@ -95,7 +95,7 @@ def _wait_for_writers(connection: Connection) -> None:
     """
     connection.run_script("SAVEPOINT waiting")
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
-        begin(connection, id_organizacao)
+        lock_writers(connection, id_organizacao)
         connection.run_script("ROLLBACK TO waiting")
 
 
@@ -121,7 +121,7 @@ def _count_lists(connection: Connection) -> None:
 def _build(database: Database, file: Traversable) -> bool:
     """Build or drop indexes; the lock lasts as long as the build, so an unfinished index that is found is abandoned."""
     with database.alone() as connection:
-        connection.hold(_LOCK, patient=False)
+        connection.lock(_LOCK, wait=False)
         if file.name in schema.applied(connection):
             return False
         connection.run_script(_NO_TIMEOUTS)

@@ -92,7 +92,7 @@ class Postgres:
         """Give a connection outside of the pool and of any transaction; its statements have no time limit."""
         return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE)
 
-    def settle(self) -> None:
+    def empty_log(self) -> None:
         """Do nothing: a server manages its log by itself."""
 
     def vacuum(self) -> None:

@@ -92,10 +92,10 @@ class PostgresConnection:
             self._session.push()
             self._has_written = True
 
-    def hold(self, name: str, *, patient: bool = True) -> None:
-        """Take the lock whose number is a hash of this name; wait for it, or raise Locked if not `patient`."""
+    def lock(self, name: str, *, wait: bool = True) -> None:
+        """Take the lock whose number is a hash of this name; wait for it, or raise Locked if not `wait`."""
         number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
-        lock = f"pg_{'' if patient else 'try_'}advisory_{'' if self._begin == ALONE else 'xact_'}lock"
+        lock = f"pg_{'' if wait else 'try_'}advisory_{'' if self._begin == ALONE else 'xact_'}lock"
         if self._exchange([Statement(f"SELECT {lock}(?)", (number,))], Session.receive_lock) == [(False,)]:
             raise Locked(LOCKED)
 

@@ -103,9 +103,9 @@ class Sqlite:
         """Give the store's one write transaction: nobody else writes while it lasts."""
         return self.transaction()
 
-    def settle(self) -> None:
+    def empty_log(self) -> None:
         """Write the log into the file and empty it; raises Unavailable."""
-        self._session().settle()
+        self._session().empty_log()
 
     def vacuum(self) -> None:
         """Rewrite the file, which needs its size once more on the disk, for a while twice; raises Unavailable."""
@@ -115,7 +115,7 @@ class Sqlite:
         """Close every thread's connection; then what was written is in the file, unless somebody reads for long."""
         for connection in self._opened:
             if self._write:
-                connection.settle()
+                connection.empty_log()
             connection.close()
         self._opened.clear()
         self._file_ids.clear()

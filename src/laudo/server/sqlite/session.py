@@ -76,7 +76,7 @@ class Session(apsw.Connection):
         self._seconds = seconds
         self.set_progress_handler(lambda: monotonic() > self._deadline, _CHECK_STEPS)
 
-    def settle(self) -> bool:
+    def empty_log(self) -> bool:
         """Write the log into the file and empty it, unless others read or write for long; tells whether it is empty."""
         self.set_busy_timeout(_SETTLING_MS)
         self._checkpoint_error = None
@@ -96,7 +96,7 @@ class Session(apsw.Connection):
         """Rewrite the whole file, and wait for those who still read an older snapshot; raises Unavailable."""
         self.run_script("VACUUM")
         deadline = monotonic() + _WAIT_SECONDS
-        while not self.settle():
+        while not self.empty_log():
             self.require_room()
             if monotonic() > deadline:
                 raise Locked(_STILL_READ)
@@ -105,14 +105,14 @@ class Session(apsw.Connection):
     def require_room(self) -> None:
         """Raise Unavailable while the log cannot be written into the file: if it grew, nobody could even read."""
         if self._checkpoint_error:
-            self.settle()
+            self.empty_log()
         if self._checkpoint_error:
             failures.translate(self._checkpoint_error, self.filename)
 
     def _on_commit(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
         """Write the log into the file if necessary; SQLite calls this after each commit."""
         if files.free_bytes(self.filename) < _AMPLE_BYTES:
-            self.settle()
+            self.empty_log()
         elif pages >= _MAX_LOG_PAGES:
             with suppress(apsw.Error):
                 self.wal_checkpoint()

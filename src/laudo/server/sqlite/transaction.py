@@ -46,7 +46,7 @@ class SqliteConnection:
         """Write rows, all of one organization."""
         self._connection.write(self.dialect.written(write), rows)
 
-    def hold(self, _name: str, *, patient: bool = True) -> None:
+    def lock(self, _name: str, *, wait: bool = True) -> None:
         """Return at once: a write transaction already excludes all other writers."""
 
     def run_script(self, text: str) -> None:

@@ -15,10 +15,10 @@ from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import words
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.copying import callers, reports
 from laudo.server.ingest.copying.reports import Copied
-from laudo.server.ingest.progress import Progress, Told
+from laudo.server.ingest.progress import OnProgress, Progress
 from laudo.server.ingest.verify import Difference, pessoas, repair
 from laudo.server.ingest.verify import verify as differing
 
@@ -60,11 +60,11 @@ class Copy:
         """Copy organizations, accounts, users and tokens that the target lacks, and those that have changed."""
         for id_organizacao in self._source_callers.organizacoes:
             with self._target.transaction() as writing:
-                begin(writing, id_organizacao)
+                lock_writers(writing, id_organizacao)
                 callers.write(writing, id_organizacao, self._source_callers, self._target_callers)
             self.done.organizations += 1
 
-    def copy_reports(self, on_progress: Told | None = None) -> None:
+    def copy_reports(self, on_progress: OnProgress | None = None) -> None:
         """Copy facets and reports, those of each organization from one snapshot of the source."""
         progress = Progress(on_progress, self._total)
         for id_organizacao in self._source_callers.organizacoes:
@@ -75,7 +75,7 @@ class Copy:
                 self._versions[Owner(id_organizacao, 0)] = versions[Owner(id_organizacao, 0)]
         progress.end()
 
-    def count(self, on_progress: Told | None = None) -> None:
+    def count(self, on_progress: OnProgress | None = None) -> None:
         """Recount what has changed, and what an earlier run left uncounted."""
         with self._target.snapshot() as connection:
             versions = _versions(connection)
@@ -97,7 +97,7 @@ class Copy:
                 writing.write(_COUNTED_ORGANIZACAO, [(id_organizacao, version, version)])
         progress.end()
 
-    def compare(self, on_progress: Told | None = None) -> Iterator[str]:
+    def compare(self, on_progress: OnProgress | None = None) -> Iterator[str]:
         """Read both stores again, each in one snapshot, and name what differs; never a value."""
         progress = Progress(on_progress, 2 * sum(self._report_counts.values()))
         with self._source.snapshot() as source, self._target.snapshot() as target:
@@ -114,7 +114,7 @@ class Copy:
                         yield f"{_name(owner)}: the reports are not those of the source"
         progress.end()
 
-    def verify(self, on_progress: Told | None = None) -> list[Difference]:
+    def verify(self, on_progress: OnProgress | None = None) -> list[Difference]:
         """Recount the target as `laudo verify` does; the next run counts again what differs."""
         found = list(differing(self._target, on_progress))
         if any(each.what in pessoas.INDEX_FAULTS for each in found):
@@ -122,7 +122,7 @@ class Copy:
                 words.rebuild(writing)
         for owner in sorted({Owner(each.id_organizacao, each.id_conta or 0) for each in found}):
             with self._target.transaction() as writing:
-                begin(writing, owner.id_organizacao)
+                lock_writers(writing, owner.id_organizacao)
                 reports.mark_uncounted(writing, owner)
         return found
 

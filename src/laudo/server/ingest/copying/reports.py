@@ -12,7 +12,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
 from laudo.core.sql.writes import FACET
 from laudo.server.database import Connection, Database, Row
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.rows import ALL_BUT_KEY, DELETE, UPSERT
 from laudo.server.ingest.statistics import Statistics
@@ -52,7 +52,7 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied
     statistics, copied = Statistics(), 0
     while chunk is not None:
         with target.transaction() as writing:
-            begin(writing, owner.id_organizacao)
+            lock_writers(writing, owner.id_organizacao)
             if chunk.above == _FIRST:
                 _add_facets(writing, owner, facets)
             counts = _write_differences(writing, owner, chunk)

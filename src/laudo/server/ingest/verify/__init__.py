@@ -13,7 +13,7 @@ from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database
 from laudo.server.ingest import counting, words
-from laudo.server.ingest.progress import Progress, Told
+from laudo.server.ingest.progress import OnProgress, Progress
 from laudo.server.ingest.tallies import SIZES, Sizes
 from laudo.server.ingest.verify import facets, items, orphans, pessoas, repair
 from laudo.server.ingest.verify.buckets import Buckets
@@ -27,7 +27,7 @@ TOTAL: Final = "total of the list"
 NO_INSTANT_REMEDY: Final = "restore from a backup the reports whose items have no instant either"
 
 
-def verify(database: Database, on_progress: Told | None = None) -> Iterator[Difference]:
+def verify(database: Database, on_progress: OnProgress | None = None) -> Iterator[Difference]:
     """Give all that differs, of every account and organization."""
     with database.snapshot() as connection:
         owners = _owners(connection)
@@ -48,7 +48,11 @@ def verify(database: Database, on_progress: Told | None = None) -> Iterator[Diff
 
 
 def mend(
-    database: Database, differences: Iterable[Difference], on_progress: Told | None = None, *, sizes: Sizes = SIZES
+    database: Database,
+    differences: Iterable[Difference],
+    on_progress: OnProgress | None = None,
+    *,
+    sizes: Sizes = SIZES,
 ) -> None:
     """Repair what `verify` found to differ, except what has another remedy.
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from laudo.core.sql import Owner, Statement
 from laudo.server.database import Connection
 from laudo.server.ingest import counting
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.pessoas import remove
 from laudo.server.ingest.verify.differences import Difference
 
@@ -46,7 +46,7 @@ def differences(connection: Connection) -> Iterator[Difference]:
 
 def clear(connection: Connection, owner: Owner) -> None:
     """Delete the counts of an account, or of an organization (account 0), that is missing and has no reports."""
-    begin(connection, owner.id_organizacao)
+    lock_writers(connection, owner.id_organizacao)
     level = _CONTA if owner.id_conta else _ORGANIZACAO
     same_owner = " AND ".join(f"{column} = ?" for column in level.key)
     params = owner[: len(level.key)]

@@ -11,7 +11,7 @@ from laudo.core.sql.writes import FACET
 from laudo.server import schema
 from laudo.server.database import Connection
 from laudo.server.ingest import counting, versions, vocabulary
-from laudo.server.ingest.changes import begin
+from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.statistics import Statistics
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
@@ -22,7 +22,7 @@ def conta(
     connection: Connection, owner: Owner, progress: Progress, *, with_items: bool = False, sizes: Sizes = SIZES
 ) -> None:
     """Recount an account's facets and tallies, and change its version, so that nobody relies on the old counts."""
-    begin(connection, owner.id_organizacao)
+    lock_writers(connection, owner.id_organizacao)
     schema.require_none_newer(connection)
     totals = counting.totals(connection, owner)
     restored = facets.restore(connection, owner, totals)
@@ -38,7 +38,7 @@ def conta(
 
 def organizacao(connection: Connection, id_organizacao: int, progress: Progress, *, sizes: Sizes = SIZES) -> None:
     """Rewrite the persons of an organization that differ, recount all of them, and change its version."""
-    begin(connection, id_organizacao)
+    lock_writers(connection, id_organizacao)
     schema.require_none_newer(connection)
     pessoas.mend(connection, id_organizacao, progress)
     vocabulary.rebuild(connection, id_organizacao)

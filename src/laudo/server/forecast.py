@@ -3,7 +3,7 @@
 from laudo.server.database import Mark
 
 
-class Calm:
+class Forecast:
     """The last state of the store that a worker has seen, as a guess of the next; a wrong guess costs a round trip.
 
     There is no guess until the store has been found unchanged: while others write, each one would be wrong.
