@@ -56,9 +56,9 @@ def encode(document_: Json) -> bytes:
 
 
 def _paths(max_rows: int) -> Json:
-    asked = [routes.a_list(resource, max_rows=max_rows) for resource in LISTS]
-    asked += [routes.profile(), routes.health(), routes.ready(), routes.itself()]
-    return {routes.path(get): {"get": get, "head": _head(get), "options": _options(get)} for get in asked}
+    gets = [routes.a_list(resource, max_rows=max_rows) for resource in LISTS]
+    gets += [routes.profile(), routes.health(), routes.ready(), routes.openapi()]
+    return {routes.path(get): {"get": get, "head": _head(get), "options": _options(get)} for get in gets}
 
 
 def _head(get: Json) -> Json:

@@ -8,19 +8,19 @@ from laudo.core.resources import LISTS, PESSOAS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
 
-MET: Final = tuple(kind for kind in errors.TABLE if kind is not errors.NOT_FOUND)
-"""What a documented route may refuse."""
+DOCUMENTED: Final = tuple(kind for kind in errors.TABLE if kind is not errors.NOT_FOUND)
+"""The refusals that a documented route may give."""
 
 
 def headers(*names: str) -> Json:
-    """Refer to the headers that every answer has, and to these others."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_EVERYWHERE, *names)}
+    """Refer to the headers that every answer has, and to these."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_COMMON_HEADERS, *names)}
 
 
-def content(schema: str, shown: Json | None = None) -> Json:
+def content(schema: str, sample: Json | None = None) -> Json:
     """Describe a body by the name of its schema, with an example."""
     body: Json = {"schema": _refer(schema)}
-    return {"application/json": body if shown is None else body | {"example": shown}}
+    return {"application/json": body if sample is None else body | {"example": sample}}
 
 
 def refer(*kinds: Kind) -> Json:
@@ -30,11 +30,11 @@ def refer(*kinds: Kind) -> Json:
 
 def refusals() -> Json:
     """Describe every refusal, by status."""
-    return {str(kind.status): _refusal(kind) for kind in MET}
+    return {str(kind.status): _refusal(kind) for kind in DOCUMENTED}
 
 
 def resolved(answer: Json) -> Json:
-    """Give an answer, or if it is a reference, what it refers to."""
+    """Give an answer, or what it refers to if it is a reference."""
     status = answer.get("$ref", "").rpartition("/")[2]
     refusal: Json = refusals()[status] if status else answer
     return refusal
@@ -43,7 +43,7 @@ def resolved(answer: Json) -> Json:
 def schemas() -> Json:
     """Describe every body, each object under its own name: generators of clients would invent one."""
     error = {"error": {"type": "string"}, "message": {"type": "string"}}
-    whole = {"type": "object", "additionalProperties": True}
+    any_object = {"type": "object", "additionalProperties": True}
     lists = [schema for resource in LISTS for schema in _list(resource).items()]
     return {
         **dict(lists),
@@ -53,7 +53,7 @@ def schemas() -> Json:
         "erro_validacao": _object({**error, "validation": _refer("validacao"), "status_code": _constant(400)}),
         "validacao": _object({"source": _constant("query"), "keys": {"type": "array", "items": {"type": "string"}}}),
         "ok": _object({"status": _constant("ok")}),
-        "openapi": _object({"openapi": {"type": "string"}, "info": whole, "paths": whole}) | whole,
+        "openapi": _object({"openapi": {"type": "string"}, "info": any_object, "paths": any_object}) | any_object,
     }
 
 
@@ -63,18 +63,18 @@ def example(resource: Resource, field: Field) -> object:
 
 
 def _refusal(kind: Kind) -> Json:
-    refusal = _met() if kind is errors.INVALID else ApiError(kind)
+    refusal = _sample_refusal() if kind is errors.INVALID else ApiError(kind)
     validation = {"validation": {"source": "query", "keys": list(refusal.keys)}} if refusal.keys else {}
-    shown = {"error": kind.error, "message": refusal.message, **validation, "status_code": kind.status}
+    sample = {"error": kind.error, "message": refusal.message, **validation, "status_code": kind.status}
     return {
         "description": kind.message,
         "headers": headers(*_REFUSAL_HEADERS.get(kind.status, ())),
-        "content": content("erro_validacao" if refusal.keys else "erro", shown),
+        "content": content("erro_validacao" if refusal.keys else "erro", sample),
     }
 
 
-def _met() -> ApiError:
-    """Provoke the refusal of a parameter, whose text is not that of its kind."""
+def _sample_refusal() -> ApiError:
+    """Provoke the refusal of a parameter: its text is not the one in the table of errors."""
     try:
         query.parse(PESSOAS, "cfp=", max_rows=query.STEP)
     except ApiError as refusal:
@@ -84,13 +84,13 @@ def _met() -> ApiError:
 
 def _list(resource: Resource) -> Json:
     total = {"type": "string", "pattern": "^[0-9]+$"} if resource.total_is_text else {"type": "integer", "minimum": 0}
-    whole = {"type": "integer", "minimum": 1}
+    positive = {"type": "integer", "minimum": 1}
     item, page, paginacao = f"item_{resource.name}", f"pagina_{resource.name}", f"paginacao_{resource.name}"
     result = {"itens": {"type": "array", "items": _refer(item)}, "paginacao": _refer(paginacao)}
     return {
         resource.name: _envelope(page),
         page: _object({"busca": {"type": "string"}} | result if resource.echo else result),
-        paginacao: _object({"atual": whole, "linhas": whole, "total": total}),
+        paginacao: _object({"atual": positive, "linhas": positive, "total": total}),
         item: _object({field.name: _field(resource, field) for field in resource.fields}),
         **{field.name: _value(field) for field in resource.fields if field.nullable},
     }
@@ -128,12 +128,12 @@ def _object(properties: Json) -> Json:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _header(description: str, shown: str, *, pattern: str = "", required: bool = True) -> Json:
+def _header(description: str, sample: str, *, pattern: str = "", required: bool = True) -> Json:
     schema = {"type": "string", "pattern": pattern} if pattern else {"type": "string"}
-    return {"description": description, "required": required, "schema": schema, "example": shown}
+    return {"description": description, "required": required, "schema": schema, "example": sample}
 
 
-_EVERYWHERE: Final = ("X-Request-Id", "X-Content-Type-Options")
+_COMMON_HEADERS: Final = ("X-Request-Id", "X-Content-Type-Options")
 _REFUSAL_HEADERS: Final = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
@@ -175,4 +175,4 @@ _EXAMPLES: Final[dict[tuple[str, str], object]] = {
     ("relatorios", "pendente_validacao_manual"): False,
     ("pessoas", "nome"): "Maria da Silva",
 }
-"""What a field shows instead of the example of its kind."""
+"""The example of a field, where it is not that of its kind."""

@@ -65,7 +65,7 @@ def _rows(most: int) -> Json:
 def _sort(resource: Resource) -> Json:
     """Describe `sort`, with names for its values: for a leading minus a generated client makes `VALUE_9` or `Nome2`."""
     sorts = [f"{sign}{field.name}" for field in resource.fields for sign in ("", "-")]
-    names = [f"{field.name}{end}".upper() for field in resource.fields for end in ("", "_desc")]
+    names = [f"{field.name}{suffix}".upper() for field in resource.fields for suffix in ("", "_desc")]
     return {
         "name": "sort",
         "in": "query",

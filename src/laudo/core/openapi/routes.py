@@ -36,7 +36,7 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
                 "description": "Nada mudou desde a resposta que o ETag identifica.",
                 "headers": answers.headers("Cache-Control", "Vary", "ETag", "Server-Timing"),
             },
-            **answers.refer(*answers.MET),
+            **answers.refer(*answers.DOCUMENTED),
         },
     }
 
@@ -54,7 +54,7 @@ def profile() -> Json:
                 "headers": answers.headers("Cache-Control"),
                 "content": answers.content("usuario", {"result": _PROFILE, "status_code": 200}),
             },
-            **answers.refer(*answers.MET),
+            **answers.refer(*answers.DOCUMENTED),
         },
     }
 
@@ -72,7 +72,7 @@ def ready() -> Json:
     return route
 
 
-def itself() -> Json:
+def openapi() -> Json:
     """Describe `/openapi.json`."""
     return _plain("openapi", "Este documento.", "openapi")
 

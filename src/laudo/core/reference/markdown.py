@@ -11,7 +11,7 @@ Json = dict[str, Any]
 def markdown(document: Json) -> bytes:
     """Write the reference: every route with its parameters, answers, errors and examples."""
     info = document["info"]
-    head = [f"# {info['title']} {info['version']}", info["summary"], info["description"], parts.ASKING]
+    head = [f"# {info['title']} {info['version']}", info["summary"], info["description"], parts.AUTHENTICATION]
     return ("\n\n".join([*head, *(_route(route) for route in parts.routes(document))]) + "\n").encode()
 
 
@@ -19,7 +19,7 @@ def _route(route: Route) -> str:
     blocks = [f"## GET {route.path}", route.summary if route.needs_token else f"{route.summary} Sem token."]
     if route.parameters:
         rows = [
-            f"| `{parameter['name']}` | {_cell(_says(parameter))} | {_cell(parts.accepted(parameter))} "
+            f"| `{parameter['name']}` | {_cell(_description(parameter))} | {_cell(parts.accepted(parameter))} "
             f"| {_example(parameter)} |"
             for parameter in route.parameters
         ]
@@ -37,10 +37,10 @@ def _answer(answer: Answer) -> str:
     return f"{text}\n\n{_code('json', answer.example)}" if answer.example else text
 
 
-def _says(parameter: Json) -> str:
+def _description(parameter: Json) -> str:
     place = "Cabeçalho. " if parameter["in"] == "header" else ""
-    given = parameter["schema"].get("default")
-    return f"{place}{parameter['description']}" + (f" Padrão: `{given}`." if given is not None else "")
+    default = parameter["schema"].get("default")
+    return f"{place}{parameter['description']}" + (f" Padrão: `{default}`." if default is not None else "")
 
 
 def _example(parameter: Json) -> str:

@@ -18,7 +18,7 @@ def page(document: Json, *, base: str) -> bytes:
     """Write the reference; styles and script are files below `base`."""
     info = document["info"]
     routes = list(parts.routes(document))
-    listed = "".join(
+    links = "".join(
         f'<li><a href="#{_anchor(route)}"><span class="verb">GET</span> {escape(route.path)}</a></li>'
         for route in routes
     )
@@ -43,12 +43,12 @@ def page(document: Json, *, base: str) -> bytes:
 <p class="formats"><a href="docs.md">Markdown</a> <a href="openapi.json">OpenAPI {document["openapi"]}</a></p>
 </header>
 <div class="pages">
-<nav class="routes" aria-label="Rotas"><ul>{listed}</ul></nav>
+<nav class="routes" aria-label="Rotas"><ul>{links}</ul></nav>
 <main id="conteudo" tabindex="-1">
 <h1>Referência da API <small>{escape(info["version"])}</small></h1>
 <p class="lead">{escape(info["summary"])}</p>
 <p>{escape(info["description"])}</p>
-<p>{escape(parts.ASKING)}</p>
+<p>{escape(parts.AUTHENTICATION)}</p>
 {"".join(_route(route) for route in routes)}
 </main></div></body></html>
 """.encode()
@@ -60,10 +60,10 @@ def _anchor(route: Route) -> str:
 
 def _route(route: Route) -> str:
     anchor = _anchor(route)
-    free = "" if route.needs_token else ' <span class="free">sem token</span>'
+    no_token = "" if route.needs_token else ' <span class="free">sem token</span>'
     return (
         f'<section class="route" data-path="{escape(route.path)}" aria-labelledby="{anchor}">'
-        f'<h2 id="{anchor}"><span class="verb">GET</span> <code>{escape(route.path)}</code>{free}</h2>'
+        f'<h2 id="{anchor}"><span class="verb">GET</span> <code>{escape(route.path)}</code>{no_token}</h2>'
         f"<p>{escape(route.summary)}</p>"
         f"{_parameters(route)}{_fields(route)}{_examples(route)}<div data-try></div>"
         f"<h3>Respostas</h3>{''.join(_answer(answer, route.path) for answer in route.answers)}</section>"
@@ -79,13 +79,13 @@ def _parameters(route: Route) -> str:
 
 def _parameter(parameter: Json) -> str:
     place = ' <span class="where">cabeçalho</span>' if parameter["in"] == "header" else ""
-    given = parameter["schema"].get("default")
-    default = f" Padrão: <code>{escape(str(given))}</code>." if given is not None else ""
-    taken = parts.accepted(parameter)
+    value = parameter["schema"].get("default")
+    default = f" Padrão: <code>{escape(str(value))}</code>." if value is not None else ""
+    accepted = parts.accepted(parameter)
     example = f"<code>{escape(str(parameter['example']))}</code>" if "example" in parameter else ""
-    # Each value apart, so that no line breaks between the - of a descending order and its field.
-    values = ", ".join(f"<span>{escape(each)}</span>" for each in taken.split(", "))
-    choices = f'<br><span class="accepted">{values}</span>' if taken != "texto" else ""
+    # Each value gets a span, so that no line breaks between the - of a descending order and its field.
+    spans = ", ".join(f"<span>{escape(choice)}</span>" for choice in accepted.split(", "))
+    choices = f'<br><span class="accepted">{spans}</span>' if accepted != "texto" else ""
     return (
         f'<tr role="row"><th scope="row" role="rowheader"><code>{escape(parameter["name"])}</code>{place}</th>'
         f'<td role="cell" class="says">{escape(parameter["description"])}{default}{choices}</td>'
@@ -116,19 +116,19 @@ def _table(label: str, heads: tuple[str, ...], rows: str) -> str:
 
 
 def _examples(route: Route) -> str:
-    shown = _code("curl", parts.curl(route), of=route.path) + _code("Python", parts.python(route), of=route.path)
-    return f'<div class="examples">{shown}</div>'
+    examples = _code("curl", parts.curl(route), of=route.path) + _code("Python", parts.python(route), of=route.path)
+    return f'<div class="examples">{examples}</div>'
 
 
 def _answer(answer: Answer, path: str) -> str:
     headers = "".join(
         f"<dt><code>{escape(name)}</code></dt><dd>{escape(description)}</dd>" for name, description in answer.headers
     )
-    listed = f"<h4>Cabeçalhos</h4><dl>{headers}</dl>" if headers else ""
-    shown = _code("Corpo", answer.example, of=f"{answer.status} {path}") if answer.example else ""
+    section = f"<h4>Cabeçalhos</h4><dl>{headers}</dl>" if headers else ""
+    body = _code("Corpo", answer.example, of=f"{answer.status} {path}") if answer.example else ""
     return (
         f'<details class="answer" data-status="{answer.status[0]}"><summary><strong>{answer.status}</strong> '
-        f"{escape(answer.description)}</summary>{shown}{listed}</details>"
+        f"{escape(answer.description)}</summary>{body}{section}</details>"
     )
 
 

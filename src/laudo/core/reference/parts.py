@@ -1,4 +1,4 @@
-"""What both forms of the reference say of a route, out of the document: parameters, fields, answers and examples."""
+"""What both forms of the reference say of a route, from the document: parameters, fields, answers and examples."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -8,7 +8,7 @@ import msgspec
 
 Json = dict[str, Any]
 
-ASKING: Final = (
+AUTHENTICATION: Final = (
     "Envie somente o token no cabeçalho Authorization, sem Bearer nem outro prefixo. Nos exemplos, o endereço do "
     "serviço está na variável de ambiente LAUDO_URL e o token em LAUDO_TOKEN."
 )
@@ -107,7 +107,7 @@ def _fields(document: Json, name: str) -> Iterator[Field]:
     schemas = document["components"]["schemas"]
     described = schemas.get("perfil" if name == "usuario" else f"item_{name}", {})
     for field, schema in described.get("properties", {}).items():
-        kinds = " ou ".join(_resolved(document, each)["type"] for each in schema.get("anyOf", [schema]))
+        kinds = " ou ".join(_resolved(document, choice)["type"] for choice in schema.get("anyOf", [schema]))
         yield Field(field, kinds, schema["description"])
 
 
