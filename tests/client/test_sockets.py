@@ -460,7 +460,7 @@ def test_a_lost_connection_is_retried(ask: Ask) -> None:
 
 def test_cancelled_calls_do_not_use_up_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls are cancelled at every step, the first while it waits for an answer. The last needs their connections."""
-    monkeypatch.setattr(transports, "MOST", 2)
+    monkeypatch.setattr(transports, "MOST_CONNECTIONS", 2)
     answers = chain([stalling], repeat(answering(PROFILE)))
 
     def serve(connection: socket.socket) -> None:
@@ -502,7 +502,7 @@ class Waiting(httpx.AsyncBaseTransport):
 
 
 def test_a_call_waiting_for_a_connection_sends_nothing_after_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transports, "MOST", 1)
+    monkeypatch.setattr(transports, "MOST_CONNECTIONS", 1)
 
     async def ask() -> tuple[list[type], int]:
         transport = Waiting()

@@ -160,7 +160,7 @@ def test_no_item_is_missed_or_repeated_in_any_order_of_answers(change: Callable[
     walk = Walk(relatorios({}), rows=25, workers=3)
     under_way: list[tuple[int, list[Listed[Relatorio]]]] = []
     while True:
-        while len(under_way) < 3 and (call := walk.wanted()):
+        while len(under_way) < 3 and (call := walk.next_call()):
             under_way.append((int(dict(call.parameters)["page"]), []))
         if not under_way:
             break
@@ -444,9 +444,9 @@ def test_a_place_fits_its_query_at_any_page_and_parameter_order() -> None:
     call = relatorios({"status": "CONCLUIDO"}, sort="nome")
     turned = replace(call, parameters=call.parameters[::-1]).at(page="3", rows="50", cursor="a")
     walk = Walk(call, rows=25)
-    assert walk.wanted()
+    assert walk.next_call()
     place = walk.take(call.read({}, listed(newest_first(25), total=26).content)).place
-    assert Walk(turned, rows=None, start=place).wanted()
+    assert Walk(turned, rows=None, start=place).next_call()
 
 
 def test_a_walk_resumes_from_a_place_of_an_older_version(client: Client, service: Service) -> None:
@@ -460,7 +460,7 @@ def test_a_walk_resumes_from_a_place_of_an_older_version(client: Client, service
 def test_a_walk_ends_if_every_page_has_the_same_items() -> None:
     walk, items = Walk(relatorios({}), rows=25), newest_first(25)
     seen, pages = list[object](), list[str]()
-    while (call := walk.wanted()) and len(pages) < 10:
+    while (call := walk.next_call()) and len(pages) < 10:
         pages.append(dict(call.parameters)["page"])
         answer = listed(items, total=100, page=int(pages[-1]))
         seen += walk.take(relatorios({}).read({}, answer.content)).itens
@@ -473,12 +473,12 @@ def test_a_walk_ends_if_the_total_depends_on_the_page() -> None:
     walk, items = Walk(relatorios({}), rows=25), newest_first(100)
     seen: list[object] = []
     for _ in range(2000):
-        if not (call := walk.wanted()):
+        if not (call := walk.next_call()):
             break
         page = int(dict(call.parameters)["page"])
         answer = listed(items[(page - 1) * 25 : page * 25], total=100 if page == 1 else 90, page=page)
         seen += walk.take(relatorios({}).read({}, answer.content)).itens
-    assert walk.wanted() is None
+    assert walk.next_call() is None
     assert len(seen) == len(set(numeros(seen))) >= 90
 
 
@@ -486,7 +486,7 @@ def test_a_walk_remembers_at_most_20000_keys() -> None:
     walk = Walk(pessoas({}), rows=1000)
     place: Place | None = None
     for page in range(1, 60):
-        assert walk.wanted()
+        assert walk.next_call()
         items = [pessoa(page * 1000 + number) for number in range(1000)]
         place = walk.take(pessoas({}).read({}, listed(items, total="100000", page=page, rows=1000).content)).place
     assert place is not None

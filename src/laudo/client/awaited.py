@@ -65,17 +65,17 @@ class AsyncLaudo:
     ) -> None:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
-        self._limits = parameters.of_kind("limits", limits, Limits)
-        network = parameters.of_kind("network", network, Network)
+        self._limits = parameters.checked("limits", limits, Limits)
+        network = parameters.checked("network", network, Network)
         if transport is not None:
-            parameters.of_kind("transport", transport, httpx.AsyncBaseTransport)
-        self._make: Callable[[], httpx.AsyncBaseTransport] = (
+            parameters.checked("transport", transport, httpx.AsyncBaseTransport)
+        self._make_transport: Callable[[], httpx.AsyncBaseTransport] = (
             (lambda: transport) if transport else network.async_transports(self._wire.base_url)
         )
         self._proxy = None if transport else network.proxy_before(self._wire.base_url)
-        self._timing = parameters.of_kind("timing", timing, Timing)
+        self._timing = parameters.checked("timing", timing, Timing)
         self._budget = Budget()
-        self._loops: dict[asyncio.AbstractEventLoop, _OfOneLoop] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, _LoopState] = {}
         self._closed = False
 
     async def relatorios(
@@ -107,10 +107,10 @@ class AsyncLaudo:
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
-                if done := watch.see(await self._answer(watch.call(), watch.limits(self._limits))):
+                if done := watch.take(await self._answer(watch.call(), watch.limits(self._limits))):
                     return done
             except LaudoError as error:
-                watch.missed(error)
+                watch.note_failure(error)
             await self._timing.asleep(watch.pause())
 
     def relatorios_in_batches(
@@ -140,11 +140,11 @@ class AsyncLaudo:
     async def close(self) -> None:
         """Close the connections; any later call raises RuntimeError."""
         self._closed = True
-        here = self._here
-        await here.transport.aclose()
-        for exchange in here.left:
+        state = self._loop_state
+        await state.transport.aclose()
+        for exchange in state.abandoned:
             exchange.cancel()
-        await asyncio.gather(*here.left, return_exceptions=True)
+        await asyncio.gather(*state.abandoned, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,7 +158,7 @@ class AsyncLaudo:
         return f"AsyncLaudo({self._wire.base_url!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(errors.KEPT_HERE)
+        raise TypeError(errors.NOT_PICKLABLE)
 
     async def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> AsyncPage[I]:
         listed = await self._ask(questions.page(call, page=page, rows=rows))
@@ -185,7 +185,7 @@ class AsyncLaudo:
         pending: deque[asyncio.Task[Listed[I]]] = deque()
         try:
             while True:
-                while len(pending) < workers and (call := walk.wanted()):
+                while len(pending) < workers and (call := walk.next_call()):
                     pending.append(asyncio.create_task(self._ask(call, patience=PATIENCE)))
                 if not pending:
                     return
@@ -194,7 +194,7 @@ class AsyncLaudo:
                 except StatusError as error:
                     walk.refused(error)
                 else:
-                    if walk.fits(listed):
+                    if walk.accepts(listed):
                         yield walk.take(listed)
                 pending.popleft()
         finally:
@@ -205,7 +205,7 @@ class AsyncLaudo:
     async def _ask(self, call: Call[A], *, patience: float = 0.0) -> A:
         answer = await self._answer(call, self._limits, patience=patience)
         if isinstance(answer, Unchanged):
-            raise AnswerError(errors.UNASKED)
+            raise AnswerError(errors.UNEXPECTED_304)
         return answer
 
     async def _answer(self, call: Call[A], limits: Limits, *, patience: float = 0.0) -> A | Unchanged:
@@ -213,7 +213,7 @@ class AsyncLaudo:
         while True:
             answer = await self._try(call, attempts)
             if not isinstance(answer, LaudoError):
-                attempts.settle()
+                attempts.note_answer()
                 return answer
             await self._timing.asleep(attempts.pause(answer))
 
@@ -222,18 +222,18 @@ class AsyncLaudo:
         exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
         try:
             await asyncio.wait((exchange,), timeout=attempts.left)
-            return exchange.result() if exchange.done() else failures.late(self._wire.base_url)
+            return exchange.result() if exchange.done() else failures.timed_out(self._wire.base_url)
         finally:
-            self._leave(exchange)
+            self._abandon(exchange)
 
-    async def _exchange(self, call: Call[A], waits: dict[str, float | None]) -> A | Unchanged | LaudoError:
+    async def _exchange(self, call: Call[A], timeouts: dict[str, float | None]) -> A | Unchanged | LaudoError:
         """Ask, and read the answer: httpx's exceptions, which hold the address, end here."""
-        here = self._here
+        state = self._loop_state
         try:
-            async with here.places:
+            async with state.slots:
                 if self._closed:
                     raise RuntimeError(errors.CLOSED)
-                response = await here.transport.handle_async_request(self._wire.request(call, waits))
+                response = await state.transport.handle_async_request(self._wire.request(call, timeouts))
                 try:
                     body = Body(response)
                     async for part in response.aiter_bytes():
@@ -244,45 +244,45 @@ class AsyncLaudo:
             return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 
-    def _leave(self, exchange: asyncio.Task[Any]) -> None:
-        """End an exchange that nobody waits for any more, a moment later.
+    def _abandon(self, exchange: asyncio.Task[Any]) -> None:
+        """End an exchange that nobody waits for any more, after a delay.
 
         httpcore never frees a connection whose exchange is cancelled as it begins or ends (encode/httpcore#1093).
         """
         if exchange.done():
             self._forget(exchange)
         else:
-            self._here.left.add(exchange)
+            self._loop_state.abandoned.add(exchange)
             exchange.add_done_callback(self._forget)
-            asyncio.get_running_loop().call_later(_MOMENT, exchange.cancel)
+            asyncio.get_running_loop().call_later(_CANCEL_DELAY, exchange.cancel)
 
     def _forget(self, exchange: asyncio.Task[Any]) -> None:
-        self._here.left.discard(exchange)
+        self._loop_state.abandoned.discard(exchange)
         if not exchange.cancelled():
             exchange.exception()  # Otherwise asyncio would log that it was never retrieved.
 
     @property
-    def _here(self) -> "_OfOneLoop":
-        """Give the connections of this event loop, made if there are none; those of closed loops are dropped."""
+    def _loop_state(self) -> "_LoopState":
+        """Give the state of this event loop, made if there is none; that of closed loops is dropped."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
-            for each in tuple(self._loops):
-                if each.is_closed():
-                    self._loops.pop(each, None)
-            self._loops[loop] = _OfOneLoop(self._make())
+            for other in tuple(self._loops):
+                if other.is_closed():
+                    self._loops.pop(other, None)
+            self._loops[loop] = _LoopState(self._make_transport())
         return self._loops[loop]
 
 
-class _OfOneLoop:
-    """What works in one event loop only: connections, places for requests, and exchanges that nobody waits for."""
+class _LoopState:
+    """What belongs to one event loop: connections, slots for requests, and exchanges that nobody waits for any more."""
 
-    __slots__ = ("left", "places", "transport")
+    __slots__ = ("abandoned", "slots", "transport")
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self.transport = transport
-        self.places = asyncio.Semaphore(transports.MOST)
-        self.left: set[asyncio.Task[Any]] = set()
+        self.slots = asyncio.Semaphore(transports.MOST_CONNECTIONS)
+        self.abandoned: set[asyncio.Task[Any]] = set()
 
 
-_MOMENT: Final = 1.0
-"""How many seconds later an abandoned exchange is cancelled: by then most are where that does no harm."""
+_CANCEL_DELAY: Final = 1.0
+"""How many seconds later an abandoned exchange is cancelled: by then cancelling does no harm to most."""

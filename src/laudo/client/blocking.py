@@ -82,13 +82,13 @@ class Laudo:
     ) -> None:
         """`transport` and `timing` are for tests; with a `transport`, `network` is not used."""
         self._wire = Wire(base_url, token)
-        self._limits = parameters.of_kind("limits", limits, Limits)
-        network = parameters.of_kind("network", network, Network)
+        self._limits = parameters.checked("limits", limits, Limits)
+        network = parameters.checked("network", network, Network)
         if transport is not None:
-            parameters.of_kind("transport", transport, httpx.BaseTransport)
+            parameters.checked("transport", transport, httpx.BaseTransport)
         self._transport = transport or network.transport(self._wire.base_url)
         self._proxy = None if transport else network.proxy_before(self._wire.base_url)
-        self._timing = parameters.of_kind("timing", timing, Timing)
+        self._timing = parameters.checked("timing", timing, Timing)
         self._budget = Budget()
         self._closed = False
 
@@ -121,10 +121,10 @@ class Laudo:
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
-                if done := watch.see(self._answer(watch.call(), watch.limits(self._limits))):
+                if done := watch.take(self._answer(watch.call(), watch.limits(self._limits))):
                     return done
             except LaudoError as error:
-                watch.missed(error)
+                watch.note_failure(error)
             self._timing.sleep(watch.pause())
 
     def relatorios_in_batches(
@@ -168,7 +168,7 @@ class Laudo:
         return f"Laudo({self._wire.base_url!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(errors.KEPT_HERE)
+        raise TypeError(errors.NOT_PICKLABLE)
 
     def _page(self, call: ListCall[I], *, page: int, rows: int | None) -> Page[I]:
         listed = self._ask(questions.page(call, page=page, rows=rows))
@@ -191,9 +191,9 @@ class Laudo:
         """Keep up to `workers` calls under way, and take their answers in the order of the calls."""
         pending: deque[Callable[[], Listed[I]]] = deque()
         while True:
-            while len(pending) < workers and (call := walk.wanted()):
+            while len(pending) < workers and (call := walk.next_call()):
                 ask = partial(self._ask, call, patience=PATIENCE)
-                pending.append(_apart(ask) if workers > 1 else ask)
+                pending.append(_in_thread(ask) if workers > 1 else ask)
             if not pending:
                 return
             try:
@@ -201,13 +201,13 @@ class Laudo:
             except StatusError as error:
                 walk.refused(error)
             else:
-                if walk.fits(listed):
+                if walk.accepts(listed):
                     yield walk.take(listed)
 
     def _ask(self, call: Call[A], *, patience: float = 0.0) -> A:
         answer = self._answer(call, self._limits, patience=patience)
         if isinstance(answer, Unchanged):
-            raise AnswerError(errors.UNASKED)
+            raise AnswerError(errors.UNEXPECTED_304)
         return answer
 
     def _answer(self, call: Call[A], limits: Limits, *, patience: float = 0.0) -> A | Unchanged:
@@ -215,7 +215,7 @@ class Laudo:
         while True:
             answer = self._try(call, attempts)
             if not isinstance(answer, LaudoError):
-                attempts.settle()
+                attempts.note_answer()
                 return answer
             self._timing.sleep(attempts.pause(answer))
 
@@ -234,10 +234,10 @@ class Laudo:
         return self._wire.answer(call, response.status_code, response.headers, body)
 
 
-def _apart(ask: Callable[[], A]) -> Callable[[], A]:
-    """Ask in a thread of its own; gives a function that waits for the answer.
+def _in_thread(ask: Callable[[], A]) -> Callable[[], A]:
+    """Ask in a new thread; gives a function that waits for the answer.
 
-    It is not a pool's thread, which would be waited for: whoever leaves a walk, above all by Ctrl-C, leaves at once.
+    The thread is not from a pool, since Python waits for those at exit: leaving a walk, as with Ctrl-C, takes no time.
     """
     future: Future[A] = Future()
 

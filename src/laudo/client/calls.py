@@ -15,7 +15,7 @@ from laudo.client import errors
 from laudo.client.errors import AnswerError, LaudoError, ParameterError
 from laudo.client.items import Item, Pessoa, Relatorio, Usuario
 from laudo.client.parameters import Parameters
-from laudo.client.transports import can_be_reached
+from laudo.client.transports import has_valid_host
 from laudo.core.resources import Resource
 
 LARGEST: Final = 100_000_000
@@ -71,18 +71,23 @@ class ListCall(Generic[I]):
 
     def read(self, headers: Mapping[str, str], body: bytes) -> Listed[I]:
         result = _LISTS[self.item](body).result
-        shown = result.paginacao
+        paginacao = result.paginacao
         return Listed(
-            result.itens, int(shown.total), shown.atual, shown.linhas, _etag(headers), _cursor(headers.get("link"))
+            result.itens,
+            int(paginacao.total),
+            paginacao.atual,
+            paginacao.linhas,
+            _etag(headers),
+            _cursor(headers.get("link")),
         )
 
     def at(self, **place: str) -> "ListCall[I]":
-        """Give the same question for another place: `page`, `cursor`, `rows`."""
+        """Give the same question for another place in the list: `page`, `cursor`, `rows`."""
         others = tuple(pair for pair in self.parameters if pair[0] not in {"page", "cursor", *place})
         return ListCall(self.resource, self.item, (*place.items(), *others))
 
-    def unless(self, etag: str | None) -> "ListCall[I]":
-        """Give the same question, to be answered only if the answer no longer has this ETag."""
+    def if_none_match(self, etag: str | None) -> "ListCall[I]":
+        """Give the same question, to be answered in full only if its answer no longer has this ETag."""
         return ListCall(self.resource, self.item, self.parameters, etag)
 
 
@@ -108,20 +113,20 @@ class Body:
         self._response = response
         self._left = LARGEST
         self._parts: list[bytes] = []
-        packed = response.headers.get("content-encoding", "")
-        if packed.lower() == "x-gzip":
+        encoding = response.headers.get("content-encoding", "")
+        if encoding.lower() == "x-gzip":
             response.headers["content-encoding"] = "gzip"  # The same in HTTP; httpx knows only this name.
-        if not _BOUNDED(packed):
-            raise self._refused("the answer is compressed in a way that was not requested")
+        if not _SAFE_ENCODING(encoding):
+            raise self._error("the answer is compressed in a way that was not requested")
 
     def add(self, part: bytes) -> None:
         """Keep a part of the body; raises AnswerError if the whole is larger than any page."""
         self._left -= len(part)
         if self._left < 0:
-            raise self._refused(f"the answer is larger than {LARGEST // 1_000_000} MB")
+            raise self._error(f"the answer is larger than {LARGEST // 1_000_000} MB")
         self._parts.append(part)
 
-    def _refused(self, message: str) -> AnswerError:
+    def _error(self, message: str) -> AnswerError:
         status, request_id = self._response.status_code, self._response.headers.get("x-request-id")
         return AnswerError(message, status=status, request_id=request_id)
 
@@ -168,13 +173,13 @@ class Wire:
             return call.read(headers, body)
         except msgspec.DecodeError as error:
             # msgspec names fields and kinds of values; none of our types makes it repeat a value.
-            text = self._foreign(body) or f"{text}: {error}"
+            text = self._not_json(body) or f"{text}: {error}"
         except (ValueError, RecursionError):
             pass
         return AnswerError(text, status=status, request_id=headers.get("x-request-id"))
 
-    def _foreign(self, body: bytes) -> str | None:
-        """Say what an answer is that no service of this contract gives; None if it may be JSON."""
+    def _not_json(self, body: bytes) -> str | None:
+        """Say what an answer is that is not JSON; None if it may be JSON."""
         text = body.lstrip()
         if text and not text.startswith(b"<"):
             return None
@@ -192,11 +197,11 @@ def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
 
 
 def _is_address(text: object) -> bool:
-    """Tell whether requests can be made to it."""
+    """Tell whether requests can be made to this address."""
     if not isinstance(text, str) or not _ADDRESS(text):
         return False
     try:
-        return can_be_reached(httpx.URL(text))
+        return has_valid_host(httpx.URL(text))
     except (httpx.InvalidURL, ValueError):
         return False
 
@@ -242,8 +247,8 @@ def _cursor(link: str | None) -> str | None:
 
 
 _OK: Final = 200
-_BOUNDED: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
-"""Accepts a single compression that makes at most a thousand bytes of one; no nested ones, and no others."""
+_SAFE_ENCODING: Final = re.compile(r"(?!br|zstd)[^,]*", re.IGNORECASE).fullmatch
+"""Accepts one compression that turns a byte into at most a thousand; neither nested compressions nor any others."""
 _TOKEN: Final = re.compile(r"[!-~]{1,4000}").fullmatch
 _ADDRESS: Final = re.compile(r"https?://[^/?#@\s\\]+(/[^?#\s]*)?", re.IGNORECASE).fullmatch
 _NEXT: Final = re.compile(r'<([^<>]*)>\s*;\s*rel="?next"?').search

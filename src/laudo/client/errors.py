@@ -3,7 +3,7 @@
 LaudoError
 ├── ParameterError      refused before anything was sent: a parameter that no service of this contract accepts
 ├── TransportError      no whole answer: no connection, a reset, half a body
-│   └── DeadlineError   nor any in time
+│   └── DeadlineError   no whole answer in time
 ├── AnswerError         an answer that is not of this contract
 ├── StatusError         an answer that refuses
 │   ├── BadRequestError     400, or 422 as others answer; `keys` names the parameters
@@ -28,8 +28,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 NOT_MODIFIED: Final = 304
 CLOSED: Final = "the client is closed"
-KEPT_HERE: Final = "clients hold a token, so they and their pages cannot be pickled; create a client in each process"
-UNASKED: Final = "the service says that nothing has changed, but the request did not ask that"
+NOT_PICKLABLE: Final = (
+    "clients hold a token, so they and their pages cannot be pickled; create a client in each process"
+)
+UNEXPECTED_304: Final = "the service says that nothing has changed, but the request did not ask that"
 
 
 class LaudoError(Exception):
@@ -98,10 +100,10 @@ def refusal(base_url: str, status: int, headers: Mapping[str, str], body: bytes)
     """Make the exception for an answer that is no 200."""
     request_id = headers.get("x-request-id")
     if status < _FIRST_REFUSAL:
-        return AnswerError(_no_refusal(base_url, status, headers), status=status, request_id=request_id)
-    message = _shown(body, _Message).message or _unsaid(status)
+        return AnswerError(_unexpected_status(base_url, status, headers), status=status, request_id=request_id)
+    message = _decoded(body, _Message).message or _fallback_message(status)
     error = _kind(status)(message, status=status, request_id=request_id)
-    error.keys = _shown(body, _Fault).validation.keys
+    error.keys = _decoded(body, _Fault).validation.keys
     error.retry_after = _seconds(headers.get("retry-after"))
     return error
 
@@ -121,34 +123,34 @@ class _Fault(msgspec.Struct):
     validation: _Validation = msgspec.field(default_factory=_Validation)
 
 
-def _no_refusal(base_url: str, status: int, headers: Mapping[str, str]) -> str:
+def _unexpected_status(base_url: str, status: int, headers: Mapping[str, str]) -> str:
     if status == NOT_MODIFIED:
-        return UNASKED
+        return UNEXPECTED_304
     if status < _FIRST_REDIRECT:
         return "the status is not 200"
-    is_to_https = _leads_to_https(base_url, headers.get("location", ""))
+    is_to_https = _redirects_to_https(base_url, headers.get("location", ""))
     hint = "its address probably begins with https://" if is_to_https else "check the address"
     return f"the service redirects, and redirects are not followed; {hint}"
 
 
-def _leads_to_https(base_url: str, location: str) -> bool:
+def _redirects_to_https(base_url: str, location: str) -> bool:
     """Tell whether a redirect leads from http to https on the same host."""
     try:
-        asked, told = urlsplit(base_url), urlsplit(location)
+        source, target = urlsplit(base_url), urlsplit(location)
     except ValueError:
         return False
-    return (asked.scheme, told.scheme) == ("http", "https") and asked.hostname == told.hostname
+    return (source.scheme, target.scheme) == ("http", "https") and source.hostname == target.hostname
 
 
-def _unsaid(status: int) -> str:
-    """Say what a refusal in a foreign form means: it may come from a proxy, or from another service altogether."""
-    if status >= _FIRST_FAULT:
+def _fallback_message(status: int) -> str:
+    """Say what a refusal without a message means: it may come from a proxy or from another kind of service."""
+    if status >= _FIRST_SERVER_ERROR:
         return "the service, or a proxy in front of it, cannot answer"
-    return _UNSAID.get(status, "the service refused the request")
+    return _FALLBACK_MESSAGES.get(status, "the service refused the request")
 
 
-def _shown(body: bytes, kind: type[S]) -> S:
-    """Read one thing that a refusal says; a body in a foreign form, such as a proxy's page, says nothing."""
+def _decoded(body: bytes, kind: type[S]) -> S:
+    """Read one part of a refusal's body; a body of another form, such as a proxy's page, gives the defaults."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -156,7 +158,7 @@ def _shown(body: bytes, kind: type[S]) -> S:
 
 
 def _kind(status: int) -> type[StatusError]:
-    return ServerError if status >= _FIRST_FAULT else _KINDS.get(status, StatusError)
+    return ServerError if status >= _FIRST_SERVER_ERROR else _KINDS.get(status, StatusError)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -174,8 +176,8 @@ def _seconds(text: str | None) -> float | None:
 
 _FIRST_REDIRECT: Final = 300
 _FIRST_REFUSAL: Final = 400
-_FIRST_FAULT: Final = 500
-_UNSAID: Final = {
+_FIRST_SERVER_ERROR: Final = 500
+_FALLBACK_MESSAGES: Final = {
     404: "this API was not found there; check the address",
     407: "the proxy refused the request; check the user name and password in its address",
 }

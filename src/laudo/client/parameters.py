@@ -16,17 +16,17 @@ T = TypeVar("T")
 Parameters = tuple[tuple[str, str], ...]
 
 
-def of_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
+def from_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
     """Write filters in the order of the table, without those that are None; raises ParameterError."""
     accepted = {filter_.name: filter_ for filter_ in resource.filters}
     for name in given:
         if name not in accepted:
             message = f"{resource.name} has no such filter; the nearest is {nearest(name, accepted)}"
             raise ParameterError(message)
-    return tuple(_written(resource, accepted, given))
+    return tuple(_pairs(resource, accepted, given))
 
 
-def of_order(resource: Resource, sort: str | None) -> Parameters:
+def from_sort(resource: Resource, sort: str | None) -> Parameters:
     """Write `sort`; raises ParameterError unless it is a field of the list, with or without - before it."""
     if sort is None:
         return ()
@@ -37,7 +37,7 @@ def of_order(resource: Resource, sort: str | None) -> Parameters:
     return (("sort", text),)
 
 
-def whole(name: str, value: object, *, step: int = 1) -> str:
+def number(name: str, value: object, *, step: int = 1) -> str:
     """Write a number that is `step` or a multiple of it; raises ParameterError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < step or value % step:
         message = f"{name} deve ser um " + (f"múltiplo de {step}" if step > 1 else "número inteiro a partir de 1")
@@ -45,7 +45,7 @@ def whole(name: str, value: object, *, step: int = 1) -> str:
     return str(value)
 
 
-def of_kind(name: str, value: T | None, kind: type[T]) -> T:
+def checked(name: str, value: T | None, kind: type[T]) -> T:
     """Give a client's argument, or the default of its class if it is None; raises ParameterError for any other."""
     if value is None:
         return kind()
@@ -54,7 +54,7 @@ def of_kind(name: str, value: T | None, kind: type[T]) -> T:
     return value
 
 
-def _written(
+def _pairs(
     resource: Resource, accepted: Mapping[str, Filter], given: Mapping[str, object]
 ) -> Iterator[tuple[str, str]]:
     for name, filter_ in accepted.items():

@@ -24,7 +24,7 @@ def pessoas(filters: Mapping[str, object], *, sort: str | None = None) -> ListCa
 def page(call: ListCall[I], *, page: int, rows: int | None) -> ListCall[I]:
     """Ask for one page; raises ParameterError."""
     size = STEP if rows is None else rows
-    return call.at(page=parameters.whole("page", page), rows=parameters.whole("rows", size, step=STEP))
+    return call.at(page=parameters.number("page", page), rows=parameters.number("rows", size, step=STEP))
 
 
 def counted(call: ListCall[I]) -> ListCall[I]:
@@ -36,7 +36,7 @@ def walk(call: ListCall[I], *, rows: int | None, workers: int, start: Place | No
     """Ask for all items; raises ParameterError."""
     check_count("workers", workers, least=1)
     if rows is not None:
-        parameters.whole("rows", rows, step=STEP)
+        parameters.number("rows", rows, step=STEP)
     return Walk(call, rows=rows, workers=workers, start=start)
 
 
@@ -46,4 +46,4 @@ def holds_all(listed: Listed[I]) -> bool:
 
 
 def _parameters(resource: Resource, filters: Mapping[str, object], sort: str | None) -> parameters.Parameters:
-    return (*parameters.of_order(resource, sort), *parameters.of_filters(resource, filters))
+    return (*parameters.from_sort(resource, sort), *parameters.from_filters(resource, filters))

@@ -54,23 +54,23 @@ def check_count(name: str, count: object, *, least: int) -> None:
 class Budget:
     """The retries that a client may still make: each costs one, and each answer gives back a tenth.
 
-    So a service that is down is asked little more often than by clients that never retry.
+    So a service that is down gets few more requests than from clients that never retry.
     """
 
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._left = _MOST
+        self._left = _FULL_BUDGET
 
     def spend(self) -> bool:
-        """Take one; False if none is left."""
+        """Spend one retry; False if none is left."""
         if self._left < 1:
             return False
         self._left -= 1
         return True
 
     def earn(self) -> None:
-        self._left = min(_MOST, self._left + _EARNED)
+        self._left = min(_FULL_BUDGET, self._left + _EARNED_PER_ANSWER)
 
 
 class Attempts:
@@ -79,7 +79,7 @@ class Attempts:
     __slots__ = ("_budget", "_end", "_limits", "_patience", "_timing", "_tries")
 
     def __init__(self, limits: Limits, budget: Budget, timing: Timing, *, patience: float = 0.0) -> None:
-        """`patience` is for how many seconds beyond the deadline to wait if the service says when to come back."""
+        """`patience` is how many seconds beyond the deadline to wait if the service says when to come back."""
         self._limits = limits
         self._budget = budget
         self._timing = timing
@@ -94,54 +94,54 @@ class Attempts:
 
     def timeout(self) -> dict[str, float | None]:
         """Give the timeouts of the next try, in the form of httpx."""
-        left = min(max(self.left, _LEAST), _MOST_SECONDS)
+        left = min(max(self.left, _LEAST_SECONDS), _MOST_SECONDS)
         connect, read = min(self._limits.connect, left), min(self._limits.read, left)
         return {"connect": connect, "read": read, "write": read, "pool": left}
 
-    def settle(self) -> None:
+    def note_answer(self) -> None:
         """Note that an answer came."""
         self._budget.earn()
 
     def pause(self, failure: LaudoError) -> float:
         """Give the seconds to wait before the next try; raises the failure if there is to be none."""
-        pause, is_told = self._backoff(failure), _is_told(failure)
-        if is_told and pause <= self._patience:
+        pause, says_when = self._backoff(failure), _says_when(failure)
+        if says_when and pause <= self._patience:
             self._patience -= pause
             self._end += pause
-        if pause >= self.left or not self._limits.retries or not (is_told or self._may_retry(failure)):
+        if pause >= self.left or not self._limits.retries or not (says_when or self._may_retry(failure)):
             raise failure
         return pause
 
     def _may_retry(self, failure: LaudoError) -> bool:
-        if self._tries >= self._limits.retries or not is_passing(failure) or not self._budget.spend():
+        if self._tries >= self._limits.retries or not is_transient(failure) or not self._budget.spend():
             return False
         self._tries += 1
         return True
 
     def _backoff(self, failure: LaudoError) -> float:
-        """Double from a quarter of a second, and take between half and all of it, after what the service asks for."""
+        """Give a quarter of a second, doubled for each try, times a half to one, plus what the service asks for."""
         pause = _FIRST_PAUSE * (1 << self._tries) * (0.5 + self._timing.chance() / 2)
-        asked = failure.retry_after if isinstance(failure, StatusError) else None
-        return pause if asked is None else asked + pause
+        retry_after = failure.retry_after if isinstance(failure, StatusError) else None
+        return pause if retry_after is None else retry_after + pause
 
 
-def _is_told(failure: LaudoError) -> bool:
-    """Tell whether the service has said when to come back without being in trouble: asking again then is no burden."""
+def _says_when(failure: LaudoError) -> bool:
+    """Tell whether a service that is not in trouble has said when to come back: asking again then is no burden."""
     return isinstance(failure, RateLimitError) and bool(failure.retry_after)
 
 
-def is_passing(failure: LaudoError) -> bool:
+def is_transient(failure: LaudoError) -> bool:
     """Tell whether the same call may have an answer a little later; a proxy that refuses it will refuse it again."""
     lost = isinstance(failure, TransportError) and failure.status is None
-    return lost or isinstance(failure, RateLimitError) or failure.status in _PASSING
+    return lost or isinstance(failure, RateLimitError) or failure.status in _TRANSIENT
 
 
 PATIENCE: Final = 900.0
-"""How many seconds a walk waits in all for one page: enough for a limit by the minute, or by the quarter of an hour."""
+"""How many seconds in all a walk waits for one page: enough for rate limits per minute or per quarter of an hour."""
 _MOST_SECONDS: Final = 1e6
-"""More than anybody waits, and less than sockets refuse."""
-_MOST: Final = 10.0
-_EARNED: Final = 0.1
+"""More than anybody waits, but not more than sockets accept."""
+_FULL_BUDGET: Final = 10.0
+_EARNED_PER_ANSWER: Final = 0.1
 _FIRST_PAUSE: Final = 0.25
-_LEAST: Final = 0.001
-_PASSING: Final = (502, 503, 504)
+_LEAST_SECONDS: Final = 0.001
+_TRANSIENT: Final = (502, 503, 504)

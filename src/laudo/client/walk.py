@@ -2,14 +2,15 @@
 
 By cursor, if the service offers them, a walk neither repeats nor misses an item that does not change.
 
-Otherwise it goes by page numbers. Items that come before others push them on to the next page; these are recognized by
-their keys and left out. A walk remembers 20,000 keys. One that goes on from a place has those of two pages, and repeats
-items that were pushed farther.
+Otherwise it goes by page numbers. Items inserted before others push them on to the next page, where the walk recognizes
+them by their keys and leaves them out. It remembers 20,000 keys. If it continues from a place, it has only the keys of
+two pages, and repeats items that were pushed farther.
 
-As long as items only come before it, an item stays as far from the end. If a page begins nearer to the end than the
-page before it ended, items have moved: to pages already read, because others went, or on, because the page was answered
-before the one before it. The walk then goes back, and on from there. A move that the total does not show may hide an
-item, in an order in which changed items come anywhere, or with several pages under way.
+While items are only inserted before it, an item keeps its distance from the end. If a page begins nearer to the end
+than the previous page ended, items have moved: back to pages already read, because others were removed, or on, because
+this page was answered before the previous one. The walk then goes back, and continues from there. It may miss an
+item if the total does not show the move: in an order in which changed items can come anywhere, or with several pages
+under way.
 """
 
 from collections import deque
@@ -27,11 +28,11 @@ ROWS: Final = (1000, 500, 100, 25)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a walk goes on: by cursor if it has one, otherwise by page number.
+    """Where a walk continues: by cursor if it has one, otherwise by page number.
 
-    `seen` are the keys of the items on the two pages before, to recognize those that are pushed on. `total` is what the
-    list had when the page before was read, which shows whether items have moved since. `question` is a digest of the
-    list, its filters and its order, "" in a place from an older version.
+    `seen` are the keys of the items on the two previous pages, to recognize those that are pushed on. `total` is the
+    list's total when the previous page was read, which shows whether items have moved since. `question` is a digest of
+    the list, its filters and its order, "" in a place from an older version.
     """
 
     rows: int
@@ -44,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[I]):
-    """The new items of one page, the total at that time, and where to go on: None if this was the last page."""
+    """The new items of one page, the total at that time, and where to continue: None if this was the last page."""
 
     itens: tuple[I, ...] = field(repr=False)
     total: int
@@ -52,10 +53,10 @@ class Batch(Generic[I]):
 
 
 class Walk(Generic[I]):
-    """One walk. Ask `wanted` until it gives None, and give each answer, in the same order, to `take` if it `fits`."""
+    """One walk. Make `next_call` until it is None; `take` each answer, in the order of calls, if it `accepts` it."""
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
-        """`workers` above 1 walks by page numbers, which alone can be asked for out of order; a `start` decides itself.
+        """`workers` above 1 walks by page numbers, the only way to ask in parallel; a `start` decides itself.
 
         Raises ParameterError if `start` is no place, or one of another list, other filters, another order or another
         page size.
@@ -70,46 +71,46 @@ class Walk(Generic[I]):
             raise ParameterError(f"rows must be {start.rows}, as in the walk that start belongs to, or left out")
         self._by_number = workers > 1 if start is None else start.cursor is None
         self._sizes = deque((start.rows,) if start else (rows,) if rows else ROWS)
-        self._asked: deque[int] = deque()
+        self._pending: deque[int] = deque()
         self._next = start.page if start else 1
         self._last = self._next
         self._cursor = start.cursor if start else None
-        self._circle = _Circle()
-        self._empty = 0
+        self._cycles = _CycleDetector()
+        self._empty_pages = 0
         self._started = self._done = False
         self._total = start.total if start else 0
         self._left: int | None = None
         self._rereads = 0
         self._seen = _Seen(start.seen if start else ())
 
-    def wanted(self) -> ListCall[I] | None:
+    def next_call(self) -> ListCall[I] | None:
         """Give the next call to make; None if nothing is left, or if an answer must come first."""
-        if self._done or (self._asked and (self._cursor or not self._started)):
+        if self._done or (self._pending and (self._cursor or not self._started)):
             return None
         if not self._cursor and self._next > self._last:
             return None
         page, self._next = self._next, self._next + 1
-        self._asked.append(page)
-        where = {"cursor": self._cursor} if self._cursor else {"page": str(page)}
-        return self._call.at(**where, rows=str(self._rows))
+        self._pending.append(page)
+        place = {"cursor": self._cursor} if self._cursor else {"page": str(page)}
+        return self._call.at(**place, rows=str(self._rows))
 
     def refused(self, error: StatusError) -> None:
-        """Try smaller pages if the very first is refused and nobody asked for its size; otherwise raise the error."""
-        if self._started or len(self._sizes) == 1 or not _may_be_rows(error):
+        """Try smaller pages if the first one is refused and nobody asked for its size; otherwise raise the error."""
+        if self._started or len(self._sizes) == 1 or not _may_be_about_rows(error):
             raise error
-        self._again()
+        self._try_smaller()
 
-    def fits(self, listed: Listed[I]) -> bool:
+    def accepts(self, listed: Listed[I]) -> bool:
         """Tell whether to take an answer; smaller pages are tried if it lacks items that it should have."""
         rows = listed.linhas if listed.linhas > 0 else self._rows
         if self._started or len(self._sizes) == 1 or listed.cursor or _missing(listed, 1, rows) <= 0:
             return True
-        self._again()
+        self._try_smaller()
         return False
 
     def take(self, listed: Listed[I]) -> Batch[I]:
         """Take the answer to the earliest call without one; AnswerError if the list cannot be walked in this way."""
-        page = self._asked.popleft()
+        page = self._pending.popleft()
         self._started = True
         self._by_number = self._by_number or not (self._cursor or listed.cursor)
         if not self._by_number:
@@ -119,42 +120,42 @@ class Walk(Generic[I]):
         rows = listed.linhas if listed.linhas > 0 else self._rows
         self._last = -(-listed.total // rows)
         is_filled = page > 1 or rows <= ROWS[-1]
-        if _missing(listed, page, rows) > (_MOST_APART if is_filled and page == self._last else 0):
+        if _missing(listed, page, rows) > (_MOST_MISSING if is_filled and page == self._last else 0):
             raise AnswerError("a page has fewer items than it says; ask for smaller pages")
-        self._follow(listed.total, page, rows)
+        self._reread_if_moved(listed.total, page, rows)
         new = self._seen.unseen(listed.itens)
-        self._done = not self._asked and self._next > self._last
+        self._done = not self._pending and self._next > self._last
         return Batch(new, listed.total, self._place(rows))
 
     @property
     def _rows(self) -> int:
         return self._sizes[0]
 
-    def _again(self) -> None:
+    def _try_smaller(self) -> None:
         self._sizes.popleft()
-        self._next = self._asked.popleft()
+        self._next = self._pending.popleft()
 
     def _take_by_cursor(self, listed: Listed[I]) -> Batch[I]:
-        self._circle.follow(listed.cursor)
-        self._empty = 0 if listed.itens else self._empty + 1
-        if listed.cursor and self._empty > _MOST_EMPTY:
-            raise AnswerError(f"{self._empty} pages in a row are empty, and each names a next page")
+        self._cycles.check(listed.cursor)
+        self._empty_pages = 0 if listed.itens else self._empty_pages + 1
+        if listed.cursor and self._empty_pages > _MOST_EMPTY:
+            raise AnswerError(f"{self._empty_pages} pages in a row are empty, and each names a next page")
         self._cursor = listed.cursor
         self._done = listed.cursor is None
         place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
         return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
-        """Give the place of the earliest page without an answer: one already asked for, or the next."""
+        """Give the place of the earliest page without an answer: one already requested, or the next."""
         if self._done:
             return None
-        earliest = min((*self._asked, self._next))
+        earliest = min((*self._pending, self._next))
         expected = (self._left or 0) + (earliest - 1) * rows
         seen = self._seen.last(2 * self._rows)
         return Place(self._rows, earliest, seen=seen, total=expected, question=self._question)
 
-    def _follow(self, total: int, page: int, rows: int) -> None:
-        """Note how many items are left after a page, and go back if it does not follow on what was read before."""
+    def _reread_if_moved(self, total: int, page: int, rows: int) -> None:
+        """Note how many items are left after a page; go back if items moved between this page and the previous one."""
         before = total - (page - 1) * rows
         if self._left is None:
             self._left = self._total - (page - 1) * rows if self._total else before
@@ -162,13 +163,13 @@ class Walk(Generic[I]):
             self._left = min(self._left, before - rows)
             return
         first = max(1, (total - self._left) // rows + 1)
-        if min((*self._asked, self._next)) > first:
+        if min((*self._pending, self._next)) > first:
             self._rereads += page - first + 1
             self._next = first
 
 
-class _Circle:
-    """Notices cursors that lead in a circle (Brent's algorithm): it remembers one, and a later one ever more rarely."""
+class _CycleDetector:
+    """Notices cursors that lead in a circle, by Brent's algorithm: it remembers one, replaced ever more rarely."""
 
     __slots__ = ("_left", "_length", "_mark")
 
@@ -176,7 +177,7 @@ class _Circle:
         self._mark: str | None = None
         self._length = self._left = 1
 
-    def follow(self, cursor: str | None) -> None:
+    def check(self, cursor: str | None) -> None:
         """Take the next cursor; AnswerError at the latest after three times as many cursors as there are."""
         if cursor and cursor == self._mark:
             raise AnswerError("the pages lead in a circle: the next one was already requested")
@@ -210,8 +211,8 @@ class _Seen:
 
 def _digest(call: ListCall[Any]) -> str:
     """Digest a question without its place in the list; no value can be read from it."""
-    asked = sorted(pair for pair in call.parameters if pair[0] not in _WHERE)
-    return sha256(f"{call.path}?{urlencode(asked)}".encode()).hexdigest()[:16]
+    pairs = sorted(pair for pair in call.parameters if pair[0] not in _PLACE_PARAMETERS)
+    return sha256(f"{call.path}?{urlencode(pairs)}".encode()).hexdigest()[:16]
 
 
 def _missing(listed: Listed[I], page: int, rows: int) -> int:
@@ -219,15 +220,15 @@ def _missing(listed: Listed[I], page: int, rows: int) -> int:
     return min(rows, listed.total - (page - 1) * rows) - len(listed.itens)
 
 
-def _may_be_rows(error: StatusError) -> bool:
+def _may_be_about_rows(error: StatusError) -> bool:
     """Tell whether a refusal may be about `rows`: it says so, or does not say what it is about."""
     return isinstance(error, BadRequestError) and (not error.keys or "rows" in error.keys)
 
 
-_WHERE: Final = ("page", "rows", "cursor")
+_PLACE_PARAMETERS: Final = ("page", "rows", "cursor")
 _REMEMBERED: Final = 20_000
 _MOST_REREADS: Final = 1000
 _MOST_EMPTY: Final = 100
 """How many empty pages a walk by cursor accepts in a row: a service of the contract has none before the end."""
-_MOST_APART: Final = 2
-"""How many items the last page may lack, if its size is known to be filled: it may be counted at another moment."""
+_MOST_MISSING: Final = 2
+"""How many items the last page may lack, if pages of this size are known to be filled: the total may be newer."""

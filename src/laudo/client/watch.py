@@ -8,7 +8,7 @@ from laudo.client import questions
 from laudo.client.calls import ListCall, Listed, Unchanged
 from laudo.client.errors import AnswerError, DeadlineError, LaudoError, NotReadyError, StatusError
 from laudo.client.items import Relatorio
-from laudo.client.retries import Limits, Timing, check_seconds, is_passing
+from laudo.client.retries import Limits, Timing, check_seconds, is_transient
 
 DONE: Final = "CONCLUIDO"
 
@@ -16,7 +16,18 @@ DONE: Final = "CONCLUIDO"
 class Watch:
     """One wait. If the service knows ETags, an answer that has not changed costs it next to nothing."""
 
-    __slots__ = ("_call", "_end", "_etag", "_failure", "_last", "_least", "_numero", "_pause", "_status", "_timing")
+    __slots__ = (
+        "_call",
+        "_end",
+        "_etag",
+        "_failure",
+        "_margin",
+        "_numero",
+        "_pause",
+        "_retry_after",
+        "_status",
+        "_timing",
+    )
 
     def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
         """`timeout` is in seconds, above 0; raises ParameterError, also if `numero` is malformed."""
@@ -25,23 +36,23 @@ class Watch:
         self._numero = str(numero).lower()
         self._timing = timing
         self._end = timing.now() + timeout
-        self._last = min(_LAST, timeout / 10)
-        self._pause = _FIRST
+        self._margin = min(_MARGIN, timeout / 10)
+        self._pause = _FIRST_PAUSE
         self._etag: str | None = None
         self._failure: LaudoError | None = None
-        self._least = 0.0
+        self._retry_after = 0.0
         self._status: str | None = None
 
     def call(self) -> ListCall[Relatorio]:
-        return self._call.unless(self._etag)
+        return self._call.if_none_match(self._etag)
 
     def limits(self, usual: Limits) -> Limits:
         """Give the limits of the next call, which takes no longer than the wait."""
-        return replace(usual, deadline=max(min(usual.deadline, self._left), _LEAST))
+        return replace(usual, deadline=max(min(usual.deadline, self._left), _LEAST_DEADLINE))
 
-    def see(self, answer: Listed[Relatorio] | Unchanged) -> Relatorio | None:
+    def take(self, answer: Listed[Relatorio] | Unchanged) -> Relatorio | None:
         """Give the report if it is done; raises AnswerError if another report came."""
-        self._failure, self._least = None, 0.0
+        self._failure, self._retry_after = None, 0.0
         if isinstance(answer, Unchanged):
             return None
         self._etag = answer.etag
@@ -51,17 +62,17 @@ class Watch:
             self._status = item.status
         return next((item for item in answer.itens if item.status == DONE), None)
 
-    def missed(self, failure: LaudoError) -> None:
+    def note_failure(self, failure: LaudoError) -> None:
         """Note why there was no answer; raises the failure if it will not pass while the wait lasts.
 
-        A question that the end of the wait cuts off counts as no failure.
+        A question cut off by the end of the wait is no failure.
         """
-        asked = isinstance(failure, StatusError) and failure.retry_after
-        if not is_passing(failure) or (asked and asked > self._until_last):
+        retry_after = isinstance(failure, StatusError) and failure.retry_after
+        if not is_transient(failure) or (retry_after and retry_after > self._until_last_call):
             raise failure
-        if self._until_last > 0 or not isinstance(failure, DeadlineError):
+        if self._until_last_call > 0 or not isinstance(failure, DeadlineError):
             self._failure = failure
-        self._least = asked or 0.0
+        self._retry_after = retry_after or 0.0
 
     def pause(self) -> float:
         """Give the seconds until the next question, more each time; raises NotReadyError if the time is over.
@@ -69,16 +80,16 @@ class Watch:
         If the last questions had no answer, their failure is raised instead. The last question comes a second before
         the end, or less, so that it can be answered.
         """
-        left = self._until_last
+        left = self._until_last_call
         if left <= 0:
-            raise self._failure or NotReadyError(f"timed out: {self._seen}")
-        pause = min(left, max(self._least, self._pause * (0.75 + self._timing.chance() / 2)))
-        self._pause = min(_LONGEST, self._pause * _GROWTH)
+            raise self._failure or NotReadyError(f"timed out: {self._last_seen}")
+        pause = min(left, max(self._retry_after, self._pause * (0.75 + self._timing.chance() / 2)))
+        self._pause = min(_LONGEST_PAUSE, self._pause * _GROWTH)
         return pause
 
     @property
-    def _seen(self) -> str:
-        """Say what was seen of the report; if nothing was, its numero or the token may be wrong."""
+    def _last_seen(self) -> str:
+        """Say what was last seen of the report; if it was never seen, its numero or the token may be wrong."""
         if self._status is None:
             return "the service shows no report with this numero to this token"
         return f"the report is {self._status}, not {DONE}"
@@ -88,12 +99,12 @@ class Watch:
         return self._end - self._timing.now()
 
     @property
-    def _until_last(self) -> float:
-        return self._left - self._last
+    def _until_last_call(self) -> float:
+        return self._left - self._margin
 
 
-_LEAST: Final = 0.001
-_FIRST: Final = 0.5
-_LAST: Final = 1.0
+_LEAST_DEADLINE: Final = 0.001
+_FIRST_PAUSE: Final = 0.5
+_MARGIN: Final = 1.0
 _GROWTH: Final = 1.5
-_LONGEST: Final = 15.0
+_LONGEST_PAUSE: Final = 15.0
