@@ -112,7 +112,7 @@ def test_a_retry_in_modal_filters_keeps_the_focus_inside_them(phone: Console) ->
 def test_loading_more_matrices_keeps_the_focus_in_their_section(wide: Console) -> None:
     def fewer(route: Route) -> None:
         answer = route.fetch()
-        route.fulfill(response=answer, body=answer.text().replace("SOME_MATRICES = 40", "SOME_MATRICES = 5"))
+        route.fulfill(response=answer, body=answer.text().replace("MATRICES_PER_STEP = 40", "MATRICES_PER_STEP = 5"))
 
     held: list[Route] = []
 

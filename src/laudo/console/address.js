@@ -33,7 +33,7 @@ const VIEWS = /** @type {View[]} */ (Object.keys(SHOWN));
 const ROWS = 25;
 
 /** Parameters that the address of any view may have besides its filters. */
-const OWN = ["sort", "page", "rows", "aberto"];
+const COMMON = ["sort", "page", "rows", "aberto"];
 
 /** The accepted values of some parameters. FORM applies to all others. @type {Record<string, RegExp>} */
 const FORMS = {
@@ -50,19 +50,19 @@ const FORM = /^\P{Cc}{1,200}$/u;
 export const PATH = "/";
 
 /** @param {View} view @param {Record<string, string>} [filters] @returns {Place} */
-export function at(view, filters = {}) {
+export function placeAt(view, filters = {}) {
   return { view, filters, page: 1, rows: ROWS, sort: "", open: "", missing: [], refused: [] };
 }
 
 /** The place that shows what the quick find recognized. @param {{kind: string, value: string}} recognized */
 export function placeOf({ kind, value }) {
-  if (kind === "nome") return at("pessoas", { busca: value });
-  if (kind === "numero") return { ...at("relatorios", { numero: value }), open: value };
-  return at("relatorios", { numero_documento: value });
+  if (kind === "nome") return placeAt("pessoas", { busca: value });
+  if (kind === "numero") return { ...placeAt("relatorios", { numero: value }), open: value };
+  return placeAt("relatorios", { numero_documento: value });
 }
 
 /** Write a place as the part of an address after "#". @param {Place} place */
-export function write(place) {
+export function hashOf(place) {
   const pairs = new URLSearchParams();
   for (const name of SHOWN[place.view]) if (place.filters[name]) pairs.set(name, place.filters[name]);
   for (const name of PRIVATE[place.view]) if (place.filters[name] || place.missing.includes(name)) pairs.append("oculto", name);
@@ -76,7 +76,7 @@ export function write(place) {
 }
 
 /** Give what the history entry holds beside the address. @param {Place} place */
-export function beside(place) {
+export function privateFilters(place) {
   return Object.fromEntries(PRIVATE[place.view].filter((name) => place.filters[name]).map((name) => [name, place.filters[name]]));
 }
 
@@ -86,20 +86,20 @@ export function beside(place) {
  * @param {unknown} state  what the history entry holds beside the address
  * @returns {Place}
  */
-export function read(hash, state) {
+export function readHash(hash, state) {
   const [, path, query] = /** @type {string[]} */ (/^#?\/?([^?]*)\??([^]*)/.exec(hash));
-  const named = path.toLowerCase().replace(/\/$/, "");
-  const view = VIEWS.find((known) => known === named) ?? "relatorios";
-  if (named && named !== view) return { ...at(view), refused: [PATH] };
+  const requested = path.toLowerCase().replace(/\/$/, "");
+  const view = VIEWS.find((known) => known === requested) ?? "relatorios";
+  if (requested && requested !== view) return { ...placeAt(view), refused: [PATH] };
   const pairs = new URLSearchParams(query);
-  const place = at(view);
-  const wrong = [...pairs.keys()].filter((name) => !takes(view, name, pairs.getAll(name)));
+  const place = placeAt(view);
+  const wrong = [...pairs.keys()].filter((name) => !accepts(view, name, pairs.getAll(name)));
   const refused = [...wrong, ...pairs.getAll("recusado")].map((name) => (name === PATH || /^[a-z_]{1,40}$/i.test(name) ? name : "…"));
   place.refused = [...new Set(refused)];
   const value = (/** @type {string} */ name) => (wrong.includes(name) ? "" : pairs.get(name) ?? "");
   for (const name of SHOWN[view]) if (value(name)) place.filters[name] = value(name);
-  const kept = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
-  for (const name of PRIVATE[view]) if (typeof kept[name] === "string" && kept[name]) place.filters[name] = String(kept[name]);
+  const stored = /** @type {Record<string, unknown>} */ (typeof state === "object" && state ? state : {});
+  for (const name of PRIVATE[view]) if (typeof stored[name] === "string" && stored[name]) place.filters[name] = String(stored[name]);
   const hidden = pairs.getAll("oculto");
   place.missing = PRIVATE[view].filter((name) => (hidden.includes(name) || pairs.has(name)) && !place.filters[name]);
   place.page = Number(value("page")) || 1;
@@ -110,47 +110,47 @@ export function read(hash, state) {
 }
 
 /** Whether a parameter may be in an address of a view at all. @param {View} view @param {string} name */
-export function knows(view, name) {
-  return [...OWN, ...SHOWN[view], ...PRIVATE[view], "oculto", "recusado"].includes(name);
+export function isParameter(view, name) {
+  return [...COMMON, ...SHOWN[view], ...PRIVATE[view], "oculto", "recusado"].includes(name);
 }
 
 /** The parameter that an unknown name was likely meant to be: the one that shares most pairs of letters with it; "" if none is similar.
  * @param {View} view @param {string} name */
-export function meant(view, name) {
+export function nearestParameter(view, name) {
   const pairs = pairsOf(name.toLowerCase());
   const likeness = (/** @type {string} */ known) => {
     const others = pairsOf(known);
     return (2 * pairs.filter((pair) => others.includes(pair)).length) / (pairs.length + others.length);
   };
-  const [nearest] = [...SHOWN[view], ...PRIVATE[view], ...OWN].sort((a, b) => likeness(b) - likeness(a));
+  const [nearest] = [...SHOWN[view], ...PRIVATE[view], ...COMMON].sort((a, b) => likeness(b) - likeness(a));
   return likeness(nearest) < 0.5 ? "" : nearest;
 }
 
 /** @param {string} name */
 function pairsOf(name) {
   const spaced = ` ${name} `;
-  return Array.from({ length: spaced.length - 1 }, (_, at_) => spaced.slice(at_, at_ + 2));
+  return Array.from({ length: spaced.length - 1 }, (_, index) => spaced.slice(index, index + 2));
 }
 
 /** Whether an address's values for a parameter are accepted. A private parameter should not be there; its values are ignored, not refused.
  * @param {View} view @param {string} name @param {string[]} values */
-function takes(view, name, values) {
+function accepts(view, name, values) {
   if (name === "recusado" || PRIVATE[view].includes(name)) return true;
   if (name === "oculto") return values.every((value) => PRIVATE[view].includes(value));
-  return knows(view, name) && values.length === 1 && (FORMS[name] ?? FORM).test(values[0]);
+  return isParameter(view, name) && values.length === 1 && (FORMS[name] ?? FORM).test(values[0]);
 }
 
 /** Give the place with changed filters, on the first page. An empty value removes a filter.
  * @param {Place} place @param {Record<string, string>} change @returns {Place} */
-export function narrow(place, change) {
+export function withFilters(place, change) {
   const filters = Object.fromEntries(Object.entries({ ...place.filters, ...change }).filter(([, value]) => value));
   return { ...place, filters, page: 1 };
 }
 
 /** The place without the parameters that were refused or are missing, on its first page. Without `keys`, the whole list.
  * @param {Place} place @param {string[]} keys parameters @returns {Place} */
-export function accepted(place, keys) {
-  const whole = { ...at(place.view), open: place.open };
+export function without(place, keys) {
+  const whole = { ...placeAt(place.view), open: place.open };
   if (!keys.length) return whole;
   const rest = (/** @type {string} */ name) => !keys.includes(name);
   const filters = Object.fromEntries(Object.entries(place.filters).filter(([name]) => rest(name)));
@@ -158,7 +158,7 @@ export function accepted(place, keys) {
 }
 
 /** Whether any of these is a filter. @param {string[]} keys parameters */
-export const narrows = (keys) => keys.some((key) => !OWN.includes(key));
+export const hasFilter = (keys) => keys.some((key) => !COMMON.includes(key));
 
 /** The parameters of the API for a list. @param {Place} place @returns {Record<string, string>} */
 export function parameters(place) {

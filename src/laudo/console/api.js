@@ -21,21 +21,21 @@ export class Refusal extends Error {
 }
 
 export const UNREADABLE = "Não foi possível ler a resposta do servidor.";
-const REMEMBERED = 64;
+const MOST_REMEMBERED = 64;
 /** The timeout while no byte arrives. A whole answer may take longer. */
-const PATIENCE_MS = 20_000;
+const IDLE_TIMEOUT_MS = 20_000;
 /** How long a page may stay visible after the browser has begun to leave it. */
 const LEAVING_MS = 10_000;
-let leaving = -LEAVING_MS;
+let leavingSince = -LEAVING_MS;
 addEventListener("beforeunload", () => {
-  leaving = performance.now();
+  leavingSince = performance.now();
 });
 
 /** @type {Record<number, Kind>} */
 const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
 /** Get the server's OpenAPI document. @returns {Promise<any>} */
-export async function description() {
+export async function fetchOpenApi() {
   const { answer, text } = await send(`${SERVICE}/openapi.json`, { cache: "default" });
   return read(answer, text, (body) => isObject(body?.paths));
 }
@@ -43,8 +43,8 @@ export async function description() {
 /** Make a client for one caller. @param {string} token */
 export function connect(token) {
   /** Answers by address, oldest first, so that an unchanged one costs only a 304. @type {Map<string, Answer>} */
-  const known = new Map();
-  let answered = -Infinity;
+  const cache = new Map();
+  let answeredAt = -Infinity;
 
   /**
    * Send a request. Throws a Refusal if there is no answer, or an AbortError if the request was aborted.
@@ -53,24 +53,24 @@ export function connect(token) {
    */
   async function ask(path, parameters = {}, { signal, remember = true } = {}) {
     const address = addressOf(path, parameters);
-    const before = known.get(address);
+    const remembered = cache.get(address);
     /** @type {Record<string, string>} */
     const headers = { Authorization: token };
-    if (before?.etag) headers["If-None-Match"] = before.etag;
+    if (remembered?.etag) headers["If-None-Match"] = remembered.etag;
     const { answer, text } = await send(address, { headers }, signal);
-    const same = answer.status === 304 && before;
-    const whole = same || { body: read(answer, text, WHOLE[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: next(answer.headers.get("Link")), size: text.length };
-    const found = { ...whole, at: new Date() };
-    answered = performance.now();
+    const unchanged = answer.status === 304 && remembered;
+    const content = unchanged || { body: read(answer, text, IS_VALID[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: nextLink(answer.headers.get("Link")), size: text.length };
+    const found = { ...content, at: new Date() };
+    answeredAt = performance.now();
     return remember && found.etag ? keep(address, found) : found;
   }
 
   /** @param {string} address @param {Answer} answer */
   function keep(address, answer) {
-    known.delete(address);
-    known.set(address, answer);
-    const oldest = known.keys().next().value;
-    if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest);
+    cache.delete(address);
+    cache.set(address, answer);
+    const oldest = cache.keys().next().value;
+    if (cache.size > MOST_REMEMBERED && oldest !== undefined) cache.delete(oldest);
     return answer;
   }
 
@@ -81,12 +81,12 @@ export function connect(token) {
   }
 
   /** The last answer to a request, if it is still kept. @param {string} path @param {Record<string, string>} parameters */
-  const recall = (path, parameters) => known.get(addressOf(path, parameters)) ?? null;
+  const recall = (path, parameters) => cache.get(addressOf(path, parameters)) ?? null;
 
   /** The seconds since the last answer. */
-  const silence = () => (performance.now() - answered) / 1000;
+  const secondsSinceAnswer = () => (performance.now() - answeredAt) / 1000;
 
-  return { ask, count, recall, silence };
+  return { ask, count, recall, secondsSinceAnswer };
 }
 
 /** @typedef {ReturnType<typeof connect>} Api */
@@ -97,14 +97,14 @@ function addressOf(path, parameters) {
   return SERVICE + path + (query && `?${query}`);
 }
 
-/** Send a request and receive the whole answer. @param {string} address @param {RequestInit} how @param {AbortSignal} [signal] */
-async function send(address, how, signal) {
+/** Send a request and receive the whole answer. @param {string} address @param {RequestInit} options @param {AbortSignal} [signal] */
+async function send(address, options, signal) {
   const stop = new AbortController();
   const end = () => stop.abort();
-  let timer = setTimeout(end, PATIENCE_MS);
-  const heard = () => {
+  let timer = setTimeout(end, IDLE_TIMEOUT_MS);
+  const restartTimer = () => {
     clearTimeout(timer);
-    timer = setTimeout(end, PATIENCE_MS);
+    timer = setTimeout(end, IDLE_TIMEOUT_MS);
   };
   signal?.addEventListener("abort", end);
   try {
@@ -115,12 +115,12 @@ async function send(address, how, signal) {
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      ...how,
+      ...options,
     });
-    return { answer, text: await received(answer, heard) };
+    return { answer, text: await readBody(answer, restartTimer) };
   } catch (error) {
     // Some browsers cancel a page's requests as soon as it is about to be left. That is no failure of the server, so report it late.
-    const left = leaving + LEAVING_MS - performance.now();
+    const left = leavingSince + LEAVING_MS - performance.now();
     if (left > 0) await new Promise((done) => setTimeout(done, left));
     if (signal?.aborted) throw error;
     throw new Refusal("offline", "O servidor não respondeu. Verifique sua conexão.");
@@ -130,20 +130,20 @@ async function send(address, how, signal) {
   }
 }
 
-/** Give the text of a body, and call `heard` for each part that arrives. @param {Response} answer @param {() => void} heard */
-function received(answer, heard) {
-  heard();
-  const tell = new TransformStream({
+/** Give the text of a body, and call `onPart` for each part that arrives. @param {Response} answer @param {() => void} onPart */
+function readBody(answer, onPart) {
+  onPart();
+  const monitor = new TransformStream({
     transform(part, parts) {
-      heard();
+      onPart();
       parts.enqueue(part);
     },
   });
-  return new Response(answer.body?.pipeThrough(tell)).text();
+  return new Response(answer.body?.pipeThrough(monitor)).text();
 }
 
 /** Tests that tell the service's answer from a page that a proxy sent. @type {Record<string, (body: any) => boolean>} */
-const WHOLE = {
+const IS_VALID = {
   "/relatorios": isList,
   "/pessoas": isList,
   "/usuario": (body) => isObject(body?.result),
@@ -160,11 +160,11 @@ function isObject(value) {
 }
 
 /** Read an answer. Throws a Refusal if it is an error, or does not come from the service.
- * @param {Response} answer @param {string} text @param {(body: any) => boolean} isWhole */
-function read(answer, text, isWhole) {
+ * @param {Response} answer @param {string} text @param {(body: any) => boolean} isValid */
+function read(answer, text, isValid) {
   const body = parse(text);
   if (!answer.ok) throw refusal(answer, text, body);
-  if (!isWhole(body)) throw new Refusal("server", UNREADABLE, { status: answer.status });
+  if (!isValid(body)) throw new Refusal("server", UNREADABLE, { status: answer.status });
   return body;
 }
 
@@ -180,8 +180,8 @@ export function parse(text) {
 /** @param {Response} answer @param {string} text @param {any} body */
 function refusal(answer, text, body) {
   // The sentence about Retry-After is for programs. People see a countdown instead.
-  const said = typeof body?.message === "string" ? body.message.replace(/[^.]*\bRetry-After\b[^.]*\.?/, "").trim() : "";
-  const message = said || `O servidor respondeu com o código ${answer.status}.`;
+  const sentence = typeof body?.message === "string" ? body.message.replace(/[^.]*\bRetry-After\b[^.]*\.?/, "").trim() : "";
+  const message = sentence || `O servidor respondeu com o código ${answer.status}.`;
   return new Refusal(KINDS[answer.status] ?? "server", message, {
     status: answer.status,
     keys: body?.validation?.keys,
@@ -193,7 +193,7 @@ function refusal(answer, text, body) {
 }
 
 /** Read the address of the next page out of a Link header. @param {string|null} header */
-export function next(header) {
+export function nextLink(header) {
   return /<([^>]+)>;\s*rel="next"/.exec(header ?? "")?.[1] ?? "";
 }
 

@@ -19,8 +19,8 @@ export function curl(base, path, parameters) {
 
 /** @param {string} base @param {string} path @param {Record<string, string>} parameters */
 export function sdk(base, path, parameters) {
-  const given = Object.entries(parameters).map(([name, value]) => `${name}=${typed(name, value)}`);
-  const call = given.length > 2 ? `\n    ${given.join(",\n    ")},\n` : given.join(", ");
+  const args = Object.entries(parameters).map(([name, value]) => `${name}=${literal(name, value)}`);
+  const call = args.length > 2 ? `\n    ${args.join(",\n    ")},\n` : args.join(", ");
   const body = `for item in client.${path.slice(1)}(${call}):\n    print(item)`;
   return `import os\n\nfrom laudo.client import Laudo\n\nclient = Laudo(${python(base)}, os.environ["LAUDO_TOKEN"])\n${body}`;
 }
@@ -32,7 +32,7 @@ export function cli(base, path, parameters) {
 }
 
 /** @param {string} name @param {string} value */
-function typed(name, value) {
+function literal(name, value) {
   if (name === "pendente_validacao_manual") return value === "true" ? "True" : "False";
   return python(value);
 }

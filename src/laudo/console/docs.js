@@ -1,10 +1,10 @@
 // Adds "Experimentar" to the reference: a form for each route that sends requests with the token of this tab.
 import { html, render, useRef, useState } from "./vendor/preact.js";
-import { connect, description, parse, Refusal } from "./api.js";
+import { connect, fetchOpenApi, parse, Refusal } from "./api.js";
 import { integer } from "./format.js";
-import { patiently } from "./patience.js";
-import { keeps, kept, renewKept } from "./session.js";
-import { resumeTheme } from "./theme.js";
+import { withRetries } from "./patience.js";
+import { canStore, reloadRestoredPage, storedToken } from "./session.js";
+import { restoreTheme } from "./theme.js";
 
 /**
  * @typedef {{name: string, in: string, example?: unknown, schema: Schema}} Parameter
@@ -17,7 +17,7 @@ function Try({ path, parameters, needsToken }) {
   const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
   const [outcome, setOutcome] = useState(/** @type {Outcome|null} */ (null));
   const last = useRef(new AbortController());
-  const token = keeps() ? kept() : "";
+  const token = canStore() ? storedToken() : "";
   if (needsToken && !token) return html`<details class="try"><summary>Experimentar</summary><p>Para experimentar, <a href="./">entre com o seu token</a> e volte a esta página.</p></details>`;
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
   const send = async (/** @type {Event} */ event) => {
@@ -54,36 +54,36 @@ function Input({ parameter, value, set }) {
  * @returns {Promise<Outcome|null>} null if the request was aborted */
 async function answer(path, asked, token, signal) {
   const began = performance.now();
-  const took = () => Math.round(performance.now() - began);
+  const elapsed = () => Math.round(performance.now() - began);
   try {
     const { body, size } = await connect(token).ask(path, asked, { signal, remember: false });
-    return { status: "200", size, ms: took(), text: JSON.stringify(hidden(body), null, 2) };
+    return { status: "200", size, ms: elapsed(), text: JSON.stringify(maskToken(body), null, 2) };
   } catch (error) {
     if (signal.aborted) return null;
     if (!(error instanceof Refusal)) throw error;
     const body = parse(error.text);
-    return { status: String(error.status || "sem resposta"), size: error.text.length, ms: took(), text: body ? JSON.stringify(body, null, 2) : error.text || error.message };
+    return { status: String(error.status || "sem resposta"), size: error.text.length, ms: elapsed(), text: body ? JSON.stringify(body, null, 2) : error.text || error.message };
   }
 }
 
 /** Give a body with the token hidden. @param {any} body */
-function hidden(body) {
+function maskToken(body) {
   if (!body?.result?.api_token) return body;
   return { ...body, result: { ...body.result, api_token: "•".repeat(24) } };
 }
 
 async function start() {
-  if (keeps()) {
-    resumeTheme();
-    renewKept();
+  if (canStore()) {
+    restoreTheme();
+    reloadRestoredPage();
   }
-  const document_ = await patiently(description, new AbortController().signal);
+  const document_ = await withRetries(fetchOpenApi, new AbortController().signal);
   for (const section of document.querySelectorAll("section[data-path]")) {
     const path = section.getAttribute("data-path") ?? "";
     const get = document_.paths[path].get;
     const parameters = (get.parameters ?? []).filter((/** @type {any} */ parameter) => parameter.in === "query" && !parameter.deprecated);
-    const place = section.querySelector("[data-try]");
-    if (place) render(html`<${Try} path=${path} parameters=${parameters} needsToken=${!Array.isArray(get.security) || get.security.length > 0} />`, place);
+    const slot = section.querySelector("[data-try]");
+    if (slot) render(html`<${Try} path=${path} parameters=${parameters} needsToken=${!Array.isArray(get.security) || get.security.length > 0} />`, slot);
   }
 }
 

@@ -1,7 +1,7 @@
 // CPF, CNPJ and UUID: recognizing, writing and masking them. Pure.
 
 /** @param {number[]} digits @param {number[]} weights */
-function check(digits, weights) {
+function checkDigit(digits, weights) {
   const rest = digits.reduce((sum, digit, index) => sum + digit * weights[index], 0) % 11;
   return rest < 2 ? 0 : 11 - rest;
 }
@@ -13,14 +13,14 @@ const CNPJ_WEIGHTS = [6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2];
 export function isCpf(text) {
   if (!/^\d{11}$/.test(text) || /^(\d)\1{10}$/.test(text)) return false;
   const digits = [...text].map(Number);
-  return digits[9] === check(digits.slice(0, 9), CPF_WEIGHTS.slice(1)) && digits[10] === check(digits.slice(0, 10), CPF_WEIGHTS);
+  return digits[9] === checkDigit(digits.slice(0, 9), CPF_WEIGHTS.slice(1)) && digits[10] === checkDigit(digits.slice(0, 10), CPF_WEIGHTS);
 }
 
 /** Whether the check digits of a CNPJ agree; the value of a letter is its ASCII code minus 48. @param {string} text */
 export function isCnpj(text) {
   if (!/^[0-9A-Z]{12}\d{2}$/.test(text) || /^0+$/.test(text)) return false;
   const values = [...text].map((character) => character.charCodeAt(0) - 48);
-  return values[12] === check(values.slice(0, 12), CNPJ_WEIGHTS.slice(1)) && values[13] === check(values.slice(0, 13), CNPJ_WEIGHTS);
+  return values[12] === checkDigit(values.slice(0, 12), CNPJ_WEIGHTS.slice(1)) && values[13] === checkDigit(values.slice(0, 13), CNPJ_WEIGHTS);
 }
 
 /** Restore the leading zeros that a spreadsheet dropped when it took a document for a number; "" if no zeros make its check digits agree.
@@ -28,7 +28,7 @@ export function isCnpj(text) {
 export function withZeros(text) {
   const digits = text.replace(/[.\-/\s]/g, "");
   if (!/^\d{6,13}$/.test(digits) || isCpf(digits)) return "";
-  return [digits.padStart(11, "0"), digits.padStart(14, "0")].find((whole) => isCpf(whole) || isCnpj(whole)) ?? "";
+  return [digits.padStart(11, "0"), digits.padStart(14, "0")].find((padded) => isCpf(padded) || isCnpj(padded)) ?? "";
 }
 
 /** Write a document with its punctuation. @param {string} text */
@@ -63,7 +63,7 @@ export const WRONG = {
 
 /** Clean a text that was pasted from a document or a message: drop invisible characters and a label before a number, turn line breaks and
  * tabs into blanks, and any dash into a hyphen; "" if no letter or digit is left. @param {string} pasted */
-export function plain(pasted) {
+export function clean(pasted) {
   const text = pasted.replace(/\p{Cf}/gu, "").replace(/[\p{Cc}\s]+/gu, " ").replace(/[\p{Pd}\u2212]/gu, "-").trim();
   // The n takes all dots that follow it: if either part could take them, the number of ways to try would grow exponentially.
   const bare = text.replace(/^(?:CPF|CNPJ)(?:[\s:.-]|n[.º°o]+(?![.º°o]))*(?=\d|$)/i, "");
@@ -74,7 +74,7 @@ export function plain(pasted) {
 const MASKED = /\*{3}\.\d{3}\.\d{3}-\*{2}/;
 
 /** What separates the numbers in a text: characters that no number contains. */
-const BETWEEN = /[^0-9a-z./-]+/i;
+const SEPARATORS = /[^0-9a-z./-]+/i;
 
 /**
  * Recognize what was pasted into the quick find: a number, even with other text around it, or a name.
@@ -82,20 +82,20 @@ const BETWEEN = /[^0-9a-z./-]+/i;
  * @returns {{kind: "cpf"|"cnpj"|"numero"|"nome"|"several"|"short"|"masked"|"part"|"none", value: string}}
  */
 export function recognize(pasted) {
-  const text = plain(pasted);
+  const text = clean(pasted);
   // The number may follow a label, or the word "relatório", as in the title of a report.
-  const alone = number(text.replace(/^(?:[\p{L}\s./º°]+:|relatório )/iu, ""));
-  const numbers = text.split(BETWEEN).flatMap((part) => number(part) ?? []).filter(({ value }) => value);
+  const single = recognizeNumber(text.replace(/^(?:[\p{L}\s./º°]+:|relatório )/iu, ""));
+  const numbers = text.split(SEPARATORS).flatMap((part) => recognizeNumber(part) ?? []).filter(({ value }) => value);
   // Without letters, or after a label, all digits may be one number that has blanks in it. Otherwise look for the parts that are whole
   // numbers by themselves.
-  if (alone && (!numbers.length || (alone.value && !/\p{L}/u.test(text)))) return alone;
+  if (single && (!numbers.length || (single.value && !/\p{L}/u.test(text)))) return single;
   if (numbers.length > 1) return { kind: "several", value: "" };
   if (!numbers.length && MASKED.test(text)) return { kind: "masked", value: "" };
   return numbers[0] ?? { kind: text ? "nome" : "none", value: text };
 }
 
 /** The number that a text is; null for any other text. @param {string} text @returns {ReturnType<typeof recognize>|null} */
-function number(text) {
+function recognizeNumber(text) {
   const hex = text.replace(/[^\p{L}\p{N}]/gu, "").toLowerCase();
   if (/^[0-9a-f]{32}$/.test(hex)) return { kind: "numero", value: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5") };
   // Lists show the first eight hexadecimal digits of a numero. With both letters and digits, they cannot be a name.

@@ -2,7 +2,7 @@
 import { Refusal } from "./api.js";
 import { mask, punctuate } from "./documents.js";
 import { stamp } from "./format.js";
-import { patiently } from "./patience.js";
+import { withRetries } from "./patience.js";
 
 /** One cell, quoted when needed. A "'" turns what a spreadsheet would run as a formula into text, also after any separator inside the cell:
  * which one begins a new cell depends on the spreadsheet's settings. @param {unknown} value */
@@ -23,25 +23,25 @@ const FIELDS = {
   "/pessoas": ["cpf", "nome", "atualizado_em"],
 };
 
-const LINKLESS = "A resposta veio sem o cabeçalho Link, que indica a próxima página: um proxy pode tê-lo removido. Avise quem opera o serviço.";
+const LINK_MISSING = "A resposta veio sem o cabeçalho Link, que indica a próxima página: um proxy pode tê-lo removido. Avise quem opera o serviço.";
 
-/** @typedef {Record<string, (text: string) => string>} Written how to write some fields, by name; the others are written as they are */
+/** @typedef {Record<string, (text: string) => string>} Writers how to write some fields, by name; the others are written as they are */
 
-/** @param {Record<string, unknown>} item @param {string[]} fields @param {Written} written */
-export function row(item, fields, written) {
-  return fields.map((name) => written[name]?.(String(item[name])) ?? item[name]);
+/** @param {Record<string, unknown>} item @param {string[]} fields @param {Writers} writers */
+export function row(item, fields, writers) {
+  return fields.map((name) => writers[name]?.(String(item[name])) ?? item[name]);
 }
 
 /** Whether the separator is the one that spreadsheets in Portuguese expect. They read bare digits as a number, without its leading zeros,
  * and the API's instants as text. @param {string} separator */
 export const isForSpreadsheet = (separator) => separator === ";";
 
-/** @param {{masked: boolean, separator: string}} how @returns {Written} */
-function writing({ masked, separator }) {
+/** @param {{masked: boolean, separator: string}} how @returns {Writers} */
+function writersFor({ masked, separator }) {
   const spreadsheet = isForSpreadsheet(separator);
-  const own = (/** @type {string} */ text) => text;
-  const document_ = masked ? mask : spreadsheet ? punctuate : own;
-  return { numero_documento: document_, cpf: document_, atualizado_em: spreadsheet ? stamp : own };
+  const unchanged = (/** @type {string} */ text) => text;
+  const document_ = masked ? mask : spreadsheet ? punctuate : unchanged;
+  return { numero_documento: document_, cpf: document_, atualizado_em: spreadsheet ? stamp : unchanged };
 }
 
 /**
@@ -55,19 +55,19 @@ function writing({ masked, separator }) {
 export async function walk(api, path, parameters, { rows, masked, separator, signal, progress }) {
   /** @type {Blob[]} */
   const parts = [new Blob(["\ufeff", line(FIELDS[path], separator)])];
-  const written = writing({ masked, separator });
+  const writers = writersFor({ masked, separator });
   let count = 0;
   /** @type {Record<string, string>} */
-  let asked = { ...parameters, rows: String(rows) };
+  let query = { ...parameters, rows: String(rows) };
   for (;;) {
-    const answer = await patiently(() => api.ask(path, asked, { signal, remember: false }), signal);
+    const answer = await withRetries(() => api.ask(path, query, { signal, remember: false }), signal);
     const { itens, paginacao } = answer.body.result;
-    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, FIELDS[path], written), separator))));
+    parts.push(new Blob(itens.map((/** @type {Record<string, unknown>} */ item) => line(row(item, FIELDS[path], writers), separator))));
     count += itens.length;
     progress(count, Math.max(count, Number(paginacao.total)));
-    if (!answer.next && !asked.cursor && count < Number(paginacao.total)) throw new Refusal("server", LINKLESS);
+    if (!answer.next && !query.cursor && count < Number(paginacao.total)) throw new Refusal("server", LINK_MISSING);
     if (!answer.next) return { parts, count };
-    asked = Object.fromEntries(new URL(answer.next, location.href).searchParams);
+    query = Object.fromEntries(new URL(answer.next, location.href).searchParams);
   }
 }
 

@@ -10,7 +10,7 @@ const SHORT_DAY = new Intl.DateTimeFormat("pt-BR", { day: "2-digit", month: "2-d
 const MONTH = new Intl.DateTimeFormat("pt-BR", { month: "short", year: "numeric" });
 const RELATIVE = new Intl.RelativeTimeFormat("pt-BR", { numeric: "always" });
 const LIST = new Intl.ListFormat("pt-BR");
-const NEAR = new Intl.RelativeTimeFormat("pt-BR", { numeric: "auto" });
+const RELATIVE_DAY = new Intl.RelativeTimeFormat("pt-BR", { numeric: "auto" });
 
 export const STATUS = {
   PROCESSANDO: "Processando",
@@ -62,7 +62,7 @@ export const shortDay = (date, now = new Date()) => (date.getFullYear() === now.
 export const month = (date) => MONTH.format(date).replace(/\.? de /, " ");
 
 /** Join words to an enumeration. @param {string[]} words */
-export const list = (words) => LIST.format(words);
+export const joinWords = (words) => LIST.format(words);
 
 /** A count with its noun, in singular or plural. @param {number} count @param {string} one @param {string} many */
 export const plural = (count, one, many) => `${integer(count)} ${count === 1 ? one : many}`;
@@ -82,7 +82,7 @@ const UNITS = [
 export function ago(iso, now = Date.now()) {
   const seconds = (new Date(iso).getTime() - now) / 1000;
   const days = Math.round((midnight(new Date(iso)) - midnight(new Date(now))) / DAY_SECONDS / 1000);
-  if (days && Math.abs(days) < 31 && Math.abs(seconds) > DAY_SECONDS / 4) return NEAR.format(days, "day");
+  if (days && Math.abs(days) < 31 && Math.abs(seconds) > DAY_SECONDS / 4) return RELATIVE_DAY.format(days, "day");
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
   return unit ? RELATIVE.format(Math.trunc(seconds / unit[1]), unit[0]) : "agora";
 }

@@ -1,12 +1,12 @@
 // What surrounds every view: the bar with the quick find, the dialogs, and the live region for screen readers.
 import { html } from "./vendor/preact.js";
-import { at, placeOf, write } from "./address.js";
+import { hashOf, placeAt, placeOf } from "./address.js";
 import { recognize, WRONG } from "./documents.js";
-import { Clear, Icon, Mark, useTyped, Voice } from "./parts.js";
+import { Clear, Icon, LiveRegion, Logo, useTyped } from "./parts.js";
 import { go, link, TITLES } from "./router.js";
-import { leave, reveal } from "./session.js";
+import { reveal, signOut } from "./session.js";
 import { store, useStore } from "./store.js";
-import { THEMES, turnTheme } from "./theme.js";
+import { switchTheme, THEMES } from "./theme.js";
 import { Dialogs } from "./views/dialogs.js";
 
 /** @typedef {import("./address.js").Place} Place */
@@ -17,11 +17,11 @@ const TABS = /** @type {[import("./address.js").View, string][]} */ (Object.entr
 export function Frame({ place, children }) {
   return html`<a class="skip" href="#conteudo" onClick=${skip}>Ir para o conteúdo</a>
     <header class="bar">
-      <a class="brand" href="#/relatorios" onClick=${link(at("relatorios"))} aria-label="laudo, início"><${Mark} /><span>laudo</span></a>
+      <a class="brand" href="#/relatorios" onClick=${link(placeAt("relatorios"))} aria-label="laudo, início"><${Logo} /><span>laudo</span></a>
       <nav class="tabs" aria-label="Seções">
         ${TABS.map(
           ([view, words], index) =>
-            html`<a key=${view} href=${write(at(view))} data-view=${index + 1} onClick=${link(at(view))} aria-current=${place.view === view ? "page" : undefined}>${words}</a>`,
+            html`<a key=${view} href=${hashOf(placeAt(view))} data-view=${index + 1} onClick=${link(placeAt(view))} aria-current=${place.view === view ? "page" : undefined}>${words}</a>`,
         )}
         <a href="docs">API</a>
       </nav>
@@ -29,7 +29,7 @@ export function Frame({ place, children }) {
       <${Tools} />
     </header>
     <main id="conteudo" tabindex="-1">${children}</main>
-    <${Voice} />
+    <${LiveRegion} />
     <${Dialogs} place=${place} />`;
 }
 
@@ -40,9 +40,9 @@ function Tools() {
     <button type="button" class="quiet" aria-pressed=${revealed} title=${revealed ? "Mascarar CPFs" : "Mostrar CPFs nesta sessão"} aria-label="Mostrar CPFs nesta sessão" onClick=${() => reveal(!revealed)}>
       <${Icon} name=${revealed ? "hidden" : "eye"} />
     </button>
-    <button type="button" class="quiet" title=${`Tema: ${THEMES[theme]}`} aria-label=${`Tema: ${THEMES[theme]}. Mudar`} onClick=${turnTheme}><${Icon} name=${theme} /></button>
+    <button type="button" class="quiet" title=${`Tema: ${THEMES[theme]}`} aria-label=${`Tema: ${THEMES[theme]}. Mudar`} onClick=${switchTheme}><${Icon} name=${theme} /></button>
     <button type="button" class="quiet wide" title="Atalhos de teclado (?)" aria-label="Atalhos de teclado" onClick=${() => store.set({ dialog: "atalhos" })}><${Icon} name="keys" /></button>
-    <button type="button" class="quiet" title="Sair" aria-label="Sair" onClick=${() => leave()}><${Icon} name="leave" /></button>
+    <button type="button" class="quiet" title="Sair" aria-label="Sair" onClick=${() => signOut()}><${Icon} name="leave" /></button>
   </div>`;
 }
 

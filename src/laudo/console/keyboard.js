@@ -22,7 +22,7 @@ export function switchKeys(keys) {
 }
 
 /** Start listening to keys. */
-export function listen() {
+export function listenToKeys() {
   store.set({ keys: localStorage.getItem(KEYS) !== "0" });
   addEventListener("keydown", (event) => {
     const { keys, token } = store.get();
@@ -81,8 +81,8 @@ function step(by) {
   if (!rows.length) return false;
   const focused = document.activeElement;
   const from = focused?.closest("tbody tr") ?? (isField(focused) ? null : document.querySelector("tr.open, tr.visited"));
-  const at = rows.findIndex((row) => from?.contains(row));
-  const found = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)];
+  const index = rows.findIndex((row) => from?.contains(row));
+  const found = rows[index < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(index + by, 0), rows.length - 1)];
   if (found instanceof HTMLElement) found.focus();
   return true;
 }

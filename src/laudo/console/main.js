@@ -2,12 +2,12 @@
 import { html, render, useEffect, useErrorBoundary } from "./vendor/preact.js";
 import { keepFocus } from "./focus.js";
 import { Frame } from "./frame.js";
-import { listen } from "./keyboard.js";
+import { listenToKeys } from "./keyboard.js";
 import { learnLimits } from "./limits.js";
-import { follow, titleOf } from "./router.js";
-import { keeps, renewKept, resume } from "./session.js";
+import { followHistory, titleOf } from "./router.js";
+import { canStore, reloadRestoredPage, resumeSession } from "./session.js";
 import { store, useStore } from "./store.js";
-import { resumeTheme } from "./theme.js";
+import { restoreTheme } from "./theme.js";
 import { Detalhe } from "./views/detalhe.js";
 import { Entrar } from "./views/entrar.js";
 import { Missing, Refused } from "./views/missing.js";
@@ -48,12 +48,12 @@ function Console() {
 /** @param {Element} root */
 function start(root) {
   root.replaceChildren();
-  if (!keeps()) return render(html`<main class="broken"><h1>O navegador não permite que esta página guarde o token.</h1><p>Permita cookies e dados deste site nas configurações do navegador e <a href="./">recarregue a página</a>.</p></main>`, root);
-  resumeTheme();
-  resume();
-  renewKept();
-  follow();
-  listen();
+  if (!canStore()) return render(html`<main class="broken"><h1>O navegador não permite que esta página guarde o token.</h1><p>Permita cookies e dados deste site nas configurações do navegador e <a href="./">recarregue a página</a>.</p></main>`, root);
+  restoreTheme();
+  resumeSession();
+  reloadRestoredPage();
+  followHistory();
+  listenToKeys();
   keepFocus(root);
   return render(html`<${Console} />`, root);
 }

@@ -1,6 +1,6 @@
 // The pages of a list: their numbers, a jump to any of them, and the number of rows on each.
 import { html } from "./vendor/preact.js";
-import { write } from "./address.js";
+import { hashOf } from "./address.js";
 import { integer, plural } from "./format.js";
 import { Icon, useTyped } from "./parts.js";
 import { go, link } from "./router.js";
@@ -20,23 +20,23 @@ export function numbers(page, last) {
 }
 
 /** @param {Place} place @param {number} total */
-const lastOf = (place, total) => Math.max(1, Math.ceil(total / place.rows));
+const lastPage = (place, total) => Math.max(1, Math.ceil(total / place.rows));
 
 /** @param {{place: Place, total: number}} props */
 export function Pager({ place, total }) {
   const maxRows = useStore((state) => state.maxRows);
-  const last = lastOf(place, total);
+  const last = lastPage(place, total);
   const to = (/** @type {number} */ page) => ({ ...place, page, open: "" });
   const step = (/** @type {number} */ page, /** @type {string} */ label, /** @type {"left"|"right"} */ icon) =>
     page < 1 || page > last
       ? html`<span class="step off" aria-hidden="true"><${Icon} name=${icon} /></span>`
-      : html`<a class="step" href=${write(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
+      : html`<a class="step" href=${hashOf(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
   return html`<p class="on-paper">Página ${integer(place.page)} de ${integer(last)}</p><nav class="pager" aria-label="Páginas">
     <div class="numbers">
       ${step(place.page - 1, "Página anterior", "left")}
       ${numbers(Math.min(place.page, last), last).map((number, index) =>
         number
-          ? html`<a key=${number} href=${write(to(number))} onClick=${link(to(number))} aria-label=${`Página ${integer(number)}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
+          ? html`<a key=${number} href=${hashOf(to(number))} onClick=${link(to(number))} aria-label=${`Página ${integer(number)}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
           : html`<span key=${`gap${index}`} class="gap" aria-hidden="true">…</span>`,
       )}
       ${step(place.page + 1, "Próxima página", "right")}
@@ -72,20 +72,20 @@ function Jump({ place, last }) {
 }
 
 /** @param {Place} place @param {number} last */
-const past = (place, last) => `página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}`;
+const beyondWords = (place, last) => `página ${integer(place.page)} está além do fim da lista, que tem ${plural(last, "página", "páginas")}`;
 
 /** The text after the total: the number of the page, or that the list has no such page; "" for an empty list. @param {Place} place @param {number} total */
 export function pageWords(place, total) {
-  const last = lastOf(place, total);
+  const last = lastPage(place, total);
   if (!total) return "";
-  return place.page > last ? `, a ${past(place, last)}` : `, página ${integer(place.page)}`;
+  return place.page > last ? `, a ${beyondWords(place, last)}` : `, página ${integer(place.page)}`;
 }
 
 /** Shown instead of a page beyond the end of the list. @param {{place: Place, total: number}} props */
-export function Beyond({ place, total }) {
-  const last = lastOf(place, total);
+export function BeyondEnd({ place, total }) {
+  const last = lastPage(place, total);
   return html`<div class="empty">
-    <p class="big">A ${past(place, last)}.</p>
+    <p class="big">A ${beyondWords(place, last)}.</p>
     <div class="actions">
       <button type="button" onClick=${() => go({ ...place, page: last })}>Ir para a última</button>
       ${last > 1 && html`<button type="button" onClick=${() => go({ ...place, page: 1 })}>Ir para a primeira</button>`}

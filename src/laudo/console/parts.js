@@ -1,10 +1,10 @@
 // Small pieces that several views draw.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
-import { accepted, narrows } from "./address.js";
+import { hasFilter, without } from "./address.js";
 import { isPersonal, mask, punctuate } from "./documents.js";
 import { ago, day, exact, RESULTADO, STATUS, time } from "./format.js";
 import { go } from "./router.js";
-import { say, useStore } from "./store.js";
+import { announce, useStore } from "./store.js";
 
 const PATHS = {
   eye: "M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
@@ -32,7 +32,7 @@ export function Icon({ name }) {
 }
 
 /** The logo. */
-export function Mark() {
+export function Logo() {
   return html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path class="sheet" d="M4 1.5h8.5L17 6v12.5H4z" /><path class="check" d="M7 11l2.5 2.5L14 8.5" /></svg>`;
 }
 
@@ -50,14 +50,14 @@ export function Resultado({ value }) {
 
 /** A document. A CPF is masked until its own button, or the setting for the whole session, reveals it. @param {{value: string}} props */
 export function Documento({ value }) {
-  const all = useStore((state) => state.revealed);
+  const allRevealed = useStore((state) => state.revealed);
   const [shown, setShown] = useState(false);
-  useEffect(() => setShown(false), [value, all]);
+  useEffect(() => setShown(false), [value, allRevealed]);
   if (!isPersonal(value)) return html`<span class="documento">${punctuate(value)}</span>`;
-  const open = all || shown;
+  const open = allRevealed || shown;
   return html`<span class="documento"
     >${open ? punctuate(value) : mask(value)}
-    ${!all &&
+    ${!allRevealed &&
     html`<button type="button" class="reveal" aria-pressed=${shown} aria-label="Mostrar CPF" onClick=${() => setShown(!shown)}><${Icon} name=${shown ? "hidden" : "eye"} /></button>`}</span
   >`;
 }
@@ -99,9 +99,9 @@ export function Copy({ text, label, class: name = "quiet", children }) {
     return () => clearTimeout(timer);
   }, [outcome]);
   const copy = async () => {
-    const words = (await put(text)) ? COPIED : NOT_COPIED;
+    const words = (await copyText(text)) ? COPIED : NOT_COPIED;
     setOutcome(words);
-    say(words);
+    announce(words);
   };
   const icon = outcome === COPIED ? "done" : outcome ? "failed" : "copy";
   return html`<button type="button" class=${name} aria-label=${children ? undefined : label} title=${outcome || label} data-icon=${icon} onClick=${copy}>
@@ -111,8 +111,8 @@ export function Copy({ text, label, class: name = "quiet", children }) {
 
 /** Put a text on the clipboard; gives whether that worked. Without TLS there is no `navigator.clipboard`, but the copy command works.
  * @param {string} text @returns {Promise<boolean>} */
-async function put(text) {
-  const give = (/** @type {ClipboardEvent} */ event) => {
+async function copyText(text) {
+  const onCopy = (/** @type {ClipboardEvent} */ event) => {
     event.clipboardData?.setData("text/plain", text);
     event.preventDefault();
   };
@@ -120,15 +120,15 @@ async function put(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    document.addEventListener("copy", give);
+    document.addEventListener("copy", onCopy);
     const copied = document.execCommand("copy");
-    document.removeEventListener("copy", give);
+    document.removeEventListener("copy", onCopy);
     return copied;
   }
 }
 
 /** Shows why there is no answer, and what to do: leave out the parameters that the server does not accept, or else try again.
- * `refused` announces the message.
+ * `announceRefusal` announces the message.
  * @param {{refusal: import("./api.js").Refusal, wait: number, retry: () => void, place?: import("./address.js").Place, stale?: boolean, other?: boolean}} props */
 export function Trouble({ refusal, wait, retry, place, stale = false, other = false }) {
   /** @type {Record<string, string>} */
@@ -146,25 +146,25 @@ export function Trouble({ refusal, wait, retry, place, stale = false, other = fa
       ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar novamente${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
-    ${refusal.kind === "invalid" && place && html`<${WayOut} place=${place} keys=${refusal.keys} />`}
+    ${refusal.kind === "invalid" && place && html`<${ContinueWithout} place=${place} keys=${refusal.keys} />`}
   </div>`;
 }
 
 /** A button that leads to the place without the parameters that were refused or are missing. @param {{place: import("./address.js").Place, keys: string[], words?: string}} props */
-export function WayOut({ place, keys, words }) {
-  const rest = accepted(place, keys);
+export function ContinueWithout({ place, keys, words }) {
+  const rest = without(place, keys);
   const left = Object.keys(rest.filters).length + rest.missing.length;
-  const others = !left ? "Ver a lista inteira" : narrows(keys) ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
+  const others = !left ? "Ver a lista inteira" : hasFilter(keys) ? "Ver só com os outros filtros" : "Ver com os mesmos filtros";
   return html`<button type="button" onClick=${() => go(rest)}>${words ?? others}</button>`;
 }
 
 /** The live region for screen readers. A modal dialog has its own, because they ignore what is outside; it says only what is new since it
  * opened. */
-export function Voice() {
-  const said = useStore((state) => state.said);
-  const [before] = useState(said);
-  const heard = said.filter((one) => !before.includes(one));
-  return html`<div class="sr" role="status" aria-live="polite" aria-atomic="false">${heard.map(({ turn, text }) => html`<p key=${turn}>${text}</p>`)}</div>`;
+export function LiveRegion() {
+  const messages = useStore((state) => state.messages);
+  const [before] = useState(messages);
+  const fresh = messages.filter((one) => !before.includes(one));
+  return html`<div class="sr" role="status" aria-live="polite" aria-atomic="false">${fresh.map(({ id, text }) => html`<p key=${id}>${text}</p>`)}</div>`;
 }
 
 /** Make an element a modal dialog while it exists. The browser keeps the focus inside, returns it at the end, and closes it on Escape.
@@ -180,56 +180,56 @@ function useModal(modal, close) {
   return { ref: place, onClose: () => place.current && close() };
 }
 
-/** A dialog. Escape, its button or a click outside closes it. While `first` is given, Escape and the button call that instead, and a click
- * outside does nothing.
- * @param {{title: string, close: () => void, children: any, class?: string, first?: () => void}} props */
-export function Dialog({ title, close, children, class: name = "", first }) {
+/** A dialog. Escape, its button or a click outside closes it. While `interrupt` is given, Escape and the button call it instead of `close`,
+ * and a click outside does nothing.
+ * @param {{title: string, close: () => void, children: any, class?: string, interrupt?: () => void}} props */
+export function Dialog({ title, close, children, class: name = "", interrupt }) {
   const modal = useModal(true, close);
   const pressed = useRef(false);
   const press = (/** @type {Event} */ event) => {
     pressed.current = event.target === modal.ref.current;
   };
-  const beside = (/** @type {Event} */ event) => event.target === modal.ref.current && pressed.current && !first && close();
+  const clickOutside = (/** @type {Event} */ event) => event.target === modal.ref.current && pressed.current && !interrupt && close();
   const cancel = (/** @type {Event} */ event) => {
-    if (!first) return;
+    if (!interrupt) return;
     event.preventDefault();
-    first();
+    interrupt();
   };
-  return html`<dialog ...${modal} class=${name} aria-labelledby="dialog-title" onCancel=${cancel} onPointerDown=${press} onClick=${beside}>
+  return html`<dialog ...${modal} class=${name} aria-labelledby="dialog-title" onCancel=${cancel} onPointerDown=${press} onClick=${clickOutside}>
     <div class="dialog">
       <header>
         <h2 id="dialog-title">${title}</h2>
-        <button type="button" class="quiet" data-home aria-label="Fechar" onClick=${first ?? close}><${Icon} name="close" /></button>
+        <button type="button" class="quiet" data-home aria-label="Fechar" onClick=${interrupt ?? close}><${Icon} name="close" /></button>
       </header>
       ${children}
-      <${Voice} />
+      <${LiveRegion} />
     </div>
   </dialog>`;
 }
 
 /** A part beside the list. If the window is narrower than `below`, it is a modal dialog above the page.
  * @param {{below: number, close: () => void, class: string, children: any, [name: string]: any}} props */
-export function Beside({ below, close, children, ...named }) {
-  const over = useMedia(`(width < ${below}px)`);
-  const modal = useModal(over, close);
-  if (!over) return html`<aside ...${named}>${children}</aside>`;
-  return html`<dialog ...${modal} ...${named}>${children}<${Voice} /></dialog>`;
+export function SidePanel({ below, close, children, ...attributes }) {
+  const isModal = useMedia(`(width < ${below}px)`);
+  const modal = useModal(isModal, close);
+  if (!isModal) return html`<aside ...${attributes}>${children}</aside>`;
+  return html`<dialog ...${modal} ...${attributes}>${children}<${LiveRegion} /></dialog>`;
 }
 
 /** Whether a media query matches; follows changes. @param {string} query */
 export function useMedia(query) {
-  const [holds, setHolds] = useState(() => matchMedia(query).matches);
+  const [matches, setHolds] = useState(() => matchMedia(query).matches);
   useEffect(() => {
     const media = matchMedia(query);
     const check = () => setHolds(media.matches);
     media.addEventListener("change", check);
     return () => media.removeEventListener("change", check);
   }, [query]);
-  return holds;
+  return matches;
 }
 
 /** Scroll to the top when the list or its page changes, before the browser restores the position on "back". @param {import("./address.js").Place} place */
-export function useTop({ page, sort, filters }) {
+export function useScrollToTop({ page, sort, filters }) {
   const list = JSON.stringify([page, sort, filters]);
   const shown = useRef(list);
   useLayoutEffect(() => {

@@ -1,5 +1,5 @@
 // Keeps the store's place and the browser's history in step.
-import { beside, read, write } from "./address.js";
+import { hashOf, privateFilters, readHash } from "./address.js";
 import { store } from "./store.js";
 
 /** @typedef {import("./address.js").Place} Place */
@@ -14,8 +14,8 @@ export function titleOf({ view, open }) {
 
 /** Go to a place. Adds a history entry, unless `replace` is set or the caller is there already. @param {Place} place @param {{replace?: boolean}} [how] */
 export function go(place, { replace = false } = {}) {
-  const address = write(place);
-  const entry = { session: store.get().session, beside: beside(place) };
+  const address = hashOf(place);
+  const entry = { session: store.get().session, beside: privateFilters(place) };
   const stays = address === location.hash && JSON.stringify(entry) === JSON.stringify(history.state);
   if (replace || stays) history.replaceState(entry, "", address);
   else history.pushState(entry, "", address);
@@ -23,20 +23,20 @@ export function go(place, { replace = false } = {}) {
   const leaves = place.view !== before.view;
   if (leaves) scrollTo(0, 0);
   // A search that was typed before a dialog opened takes effect below it: the dialog stays open.
-  arrive(place, leaves ? null : dialog);
+  show(place, leaves ? null : dialog);
 }
 
 /** Start following the browser's history. */
-export function follow() {
-  // A typed address may contain private values or errors: replace it by what `write` makes of it.
-  addEventListener("popstate", () => (write(here()) === location.hash ? arrive(here()) : go(here(), { replace: true })));
-  go(here(), { replace: true });
+export function followHistory() {
+  // A typed address may contain private values or errors: replace it by what `hashOf` makes of it.
+  addEventListener("popstate", () => (hashOf(currentPlace()) === location.hash ? show(currentPlace()) : go(currentPlace(), { replace: true })));
+  go(currentPlace(), { replace: true });
 }
 
 /** Go to the first place, and remove from this history entry what was looked at. */
-export function forget() {
+export function forgetPlace() {
   history.replaceState(null, "", location.href.split("#")[0]);
-  arrive(here());
+  show(currentPlace());
 }
 
 /** Handle a plain click on a link as `go`. Other mouse buttons and modifier keys are left to the browser.
@@ -50,12 +50,12 @@ export function link(place) {
 }
 
 /** The current place. What the history entry holds beside the address counts only in the session that wrote it. */
-function here() {
+function currentPlace() {
   const entry = history.state;
-  return read(location.hash, entry?.session === store.get().session ? entry.beside : null);
+  return readHash(location.hash, entry?.session === store.get().session ? entry.beside : null);
 }
 
 /** @param {Place} place @param {string|null} [dialog] the one that stays open */
-function arrive(place, dialog = null) {
+function show(place, dialog = null) {
   store.set({ place, dialog });
 }

@@ -3,7 +3,7 @@
 /** The base address of every route. */
 export const SERVICE = new URL(".", location.href).href.slice(0, -1);
 
-/** A storage key of this service alone: other services may share the host. @param {string} what */
-export function own(what) {
-  return `laudo.${what} ${SERVICE}`;
+/** A storage key of this service alone: other services may share the host. @param {string} name */
+export function storageKey(name) {
+  return `laudo.${name} ${SERVICE}`;
 }

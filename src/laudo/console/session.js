@@ -1,18 +1,18 @@
 // The caller's session: the token is in sessionStorage while the tab lives, and removed when the caller signs out.
 import { connect } from "./api.js";
-import { forget } from "./router.js";
-import { own } from "./service.js";
+import { forgetPlace } from "./router.js";
+import { storageKey } from "./service.js";
 import { store } from "./store.js";
 
-const TOKEN = own("token");
-const SESSION = own("session");
-const REVEALED = own("revealed");
+const TOKEN = storageKey("token");
+const SESSION = storageKey("session");
+const REVEALED = storageKey("revealed");
 
 /** @type {{token: string, api: import("./api.js").Api}|null} */
 let current = null;
 
 /** Whether the browser lets a page store anything. If all cookies are blocked, even reading `sessionStorage` throws. */
-export function keeps() {
+export function canStore() {
   try {
     return Boolean(sessionStorage && localStorage);
   } catch {
@@ -21,14 +21,14 @@ export function keeps() {
 }
 
 /** The token of this tab's session; "" without one. */
-export function kept() {
+export function storedToken() {
   return sessionStorage.getItem(TOKEN) ?? "";
 }
 
 /** Resume the session after a reload. */
-export function resume() {
-  const token = kept() || null;
-  store.set({ token, session: token ? named() : "", revealed: sessionStorage.getItem(REVEALED) === "1" });
+export function resumeSession() {
+  const token = storedToken() || null;
+  store.set({ token, session: token ? sessionName() : "", revealed: sessionStorage.getItem(REVEALED) === "1" });
 }
 
 /** The client of the caller; throws without one. @returns {import("./api.js").Api} */
@@ -40,21 +40,21 @@ export function api() {
 }
 
 /** Sign in with a token that the server has accepted. @param {string} token */
-export function enter(token) {
+export function signIn(token) {
   sessionStorage.setItem(TOKEN, token);
-  store.set({ token, session: named() });
+  store.set({ token, session: sessionName() });
 }
 
 /** Sign out, and forget everything that was shown. `notice` says why, unless the caller asked for it. @param {string} [notice] */
-export function leave(notice = "") {
+export function signOut(notice = "") {
   for (const name of [TOKEN, SESSION, REVEALED]) sessionStorage.removeItem(name);
   current = null;
-  store.set({ token: null, session: "", visited: "", revealed: false, notice, said: [] });
-  forget();
+  store.set({ token: null, session: "", visited: "", revealed: false, notice, messages: [] });
+  forgetPlace();
 }
 
 /** Reload a page that "back" restores from the browser's back/forward cache if the session has changed since. */
-export function renewKept() {
+export function reloadRestoredPage() {
   /** @type {string|null} */
   let before = null;
   addEventListener("pagehide", () => {
@@ -68,7 +68,7 @@ export function renewKept() {
 }
 
 /** The random name of this session, which survives a reload. */
-function named() {
+function sessionName() {
   const name = sessionStorage.getItem(SESSION) ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
   sessionStorage.setItem(SESSION, name);
   return name;
@@ -82,6 +82,6 @@ export function reveal(revealed) {
 }
 
 /** Whether a text could be a token. @param {string} text */
-export function plausible(text) {
+export function isPlausible(text) {
   return /^[\x21-\x2b\x2d-\x7e]{16,200}$/.test(text);
 }

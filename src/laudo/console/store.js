@@ -1,6 +1,6 @@
 // The only store: state that outlives a view. Views read it with useStore and change it with store.set.
 import { useEffect, useState } from "./vendor/preact.js";
-import { at } from "./address.js";
+import { placeAt } from "./address.js";
 
 /**
  * @typedef {import("./address.js").Place} Place
@@ -15,11 +15,11 @@ import { at } from "./address.js";
  * @property {number} maxRows          the largest page size that the server accepts
  * @property {"auto"|"light"|"dark"} theme
  * @property {boolean} keys            whether single-key shortcuts are on
- * @property {{turn: number, text: string}[]} said  the messages in the live region, the newest last
+ * @property {{id: number, text: string}[]} messages  the messages in the live region, the newest last
  */
 
 /** How many messages stay in the live region. */
-const SAID = 3;
+const MOST_MESSAGES = 3;
 
 /** @param {State} initial */
 function createStore(initial) {
@@ -45,14 +45,14 @@ export const store = createStore({
   token: null,
   session: "",
   notice: "",
-  place: at("relatorios"),
+  place: placeAt("relatorios"),
   visited: "",
   revealed: false,
   dialog: null,
   maxRows: 25,
   theme: "auto",
   keys: true,
-  said: [],
+  messages: [],
 });
 
 /**
@@ -90,7 +90,7 @@ export function remember(name, choice) {
 
 /** Announce something to screen readers. Repeated and simultaneous messages are announced, too.
  * @param {string} text */
-export function say(text) {
-  const { said } = store.get();
-  store.set({ said: [...said.slice(1 - SAID), { turn: (said.at(-1)?.turn ?? 0) + 1, text }] });
+export function announce(text) {
+  const { messages } = store.get();
+  store.set({ messages: [...messages.slice(1 - MOST_MESSAGES), { id: (messages.at(-1)?.id ?? 0) + 1, text }] });
 }

@@ -7,20 +7,20 @@ const ORDER = /** @type {const} */ (["auto", "light", "dark"]);
 export const THEMES = { auto: "igual ao do sistema", light: "claro", dark: "escuro" };
 
 /** Restore the choice of the last visit. */
-export function resumeTheme() {
+export function restoreTheme() {
   const kept = localStorage.getItem(THEME);
-  wear(ORDER.find((theme) => theme === kept) ?? "auto");
+  applyTheme(ORDER.find((theme) => theme === kept) ?? "auto");
 }
 
 /** Change to the next of the three themes. */
-export function turnTheme() {
+export function switchTheme() {
   const next = ORDER[(ORDER.indexOf(store.get().theme) + 1) % ORDER.length];
   remember(THEME, next);
-  wear(next);
+  applyTheme(next);
 }
 
 /** @param {"auto"|"light"|"dark"} theme */
-function wear(theme) {
+function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
   store.set({ theme });
 }

@@ -1,11 +1,11 @@
 // Exact counts for filters and charts. Totals are cheap, so they are requested, never estimated.
 import { queue } from "./api.js";
-import { patiently } from "./patience.js";
+import { withRetries } from "./patience.js";
 import { CHOICES } from "./format.js";
 
 const WIDTH = 4;
 /** How many matrices are listed at a time. */
-export const SOME_MATRICES = 40;
+export const MATRICES_PER_STEP = 40;
 
 /** A request is retried if the server is unavailable for fewer seconds than this, by its Retry-After and since its last answer. */
 const SOON_S = 3;
@@ -14,22 +14,22 @@ const SOON_S = 3;
  * The API for many requests that are useful only together. If the rate limit or a short outage refuses one of them, it is retried.
  * @param {import("./api.js").Api} api @param {AbortSignal} signal
  */
-export function steady(api, signal) {
+export function retryingApi(api, signal) {
   /** @param {import("./api.js").Refusal} refusal */
-  const passes = ({ kind, retryAfter }) => kind === "limit" || (kind === "unavailable" && Math.max(retryAfter, api.silence()) < SOON_S);
+  const shouldRetry = ({ kind, retryAfter }) => kind === "limit" || (kind === "unavailable" && Math.max(retryAfter, api.secondsSinceAnswer()) < SOON_S);
   return {
     /** @param {string} path @param {Record<string, string>} parameters */
-    ask: (path, parameters) => patiently(() => api.ask(path, parameters, { signal }), signal, passes),
+    ask: (path, parameters) => withRetries(() => api.ask(path, parameters, { signal }), signal, shouldRetry),
     /** @param {string} path @param {Record<string, string>} filters */
-    count: (path, filters) => patiently(() => api.count(path, filters, signal), signal, passes),
+    count: (path, filters) => withRetries(() => api.count(path, filters, signal), signal, shouldRetry),
   };
 }
 
-/** @typedef {ReturnType<typeof steady>} Steady */
+/** @typedef {ReturnType<typeof retryingApi>} RetryingApi */
 
 /**
  * Count every choice of every filter, with the other filters unchanged.
- * @param {Steady} api @param {Record<string, string>} filters
+ * @param {RetryingApi} api @param {Record<string, string>} filters
  * @returns {Promise<Record<string, number>>} by `filter=choice`
  */
 export async function countChoices(api, filters) {
@@ -50,7 +50,7 @@ export async function countChoices(api, filters) {
 /**
  * List the first matrices with their numbers of reports. Walks the reports in the order of `nome`, skipping all reports of each matrix.
  * Continues after the matrices in `before`, unless the total has changed since.
- * @param {Steady} api @param {Record<string, string>} filters
+ * @param {RetryingApi} api @param {Record<string, string>} filters
  * @param {number} most @param {Matrices} [before]
  * @returns {Promise<Matrices>}
  */
@@ -89,7 +89,7 @@ export function spans(by, newest) {
   return Array.from({ length: 30 }, (_, index) => ({ from: new Date(year, month, day - 29 + index), to: new Date(year, month, day - 28 + index) }));
 }
 
-/** The number of reports in each span. @param {Steady} api @param {{from: Date, to: Date}[]} asked */
+/** The number of reports in each span. @param {RetryingApi} api @param {{from: Date, to: Date}[]} asked */
 export function countSpans(api, asked) {
   const enter = queue(WIDTH);
   return Promise.all(

@@ -1,14 +1,14 @@
 // One report beside the list, and the others of the same document.
 import { html, useEffect, useRef } from "../vendor/preact.js";
-import { at, parameters, write } from "../address.js";
+import { hashOf, parameters, placeAt } from "../address.js";
 import { isPersonal } from "../documents.js";
-import { ago, exact, FIELDS, kindOf, list as listed, plural } from "../format.js";
+import { ago, exact, FIELDS, joinWords, kindOf, plural } from "../format.js";
 import { useList, useNome } from "../lists.js";
-import { Beside, Copy, Documento, Icon, Instant, Resultado, Skeleton, Status, Trouble } from "../parts.js";
+import { Copy, Documento, Icon, Instant, Resultado, SidePanel, Skeleton, Status, Trouble } from "../parts.js";
 import { go, link } from "../router.js";
 import { SERVICE } from "../service.js";
 import { api } from "../session.js";
-import { say } from "../store.js";
+import { announce } from "../store.js";
 import { Checked, OnPaper } from "./standing.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -18,10 +18,10 @@ export function Detalhe({ place }) {
   const list = useList("/relatorios", { numero: place.open });
   const heading = useRef(/** @type {HTMLElement|null} */ (null));
   const shown = list.result?.itens[0];
-  const item = (list.news ?? list.result)?.itens[0] ?? (list.loading || list.refusal ? inList(place) : undefined);
-  const change = shown && list.news ? changed(shown, item) : "";
+  const item = (list.news ?? list.result)?.itens[0] ?? (list.loading || list.refusal ? fromList(place) : undefined);
+  const change = shown && list.news ? changeWords(shown, item) : "";
   useEffect(() => {
-    if (change) say(change);
+    if (change) announce(change);
   }, [change]);
   useEffect(() => {
     const before = document.querySelector("tr.open [data-row]");
@@ -33,7 +33,7 @@ export function Detalhe({ place }) {
     };
   }, []);
   const close = () => go({ ...place, open: "" });
-  return html`<${Beside} below=${960} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
+  return html`<${SidePanel} below=${960} close=${close} class="detalhe" aria-labelledby="detalhe" aria-busy=${list.loading}>
     <header>
       <h2 id="detalhe" tabindex="-1" data-home ref=${heading}>Relatório <code>${place.open.slice(0, 8)}</code></h2>
       <${Copy} text=${place.open} label="Copiar o número" />
@@ -50,20 +50,20 @@ export function Detalhe({ place }) {
 }
 
 /** The report from its row in the list, shown until the report itself has been loaded. @param {Place} place */
-function inList(place) {
+function fromList(place) {
   return api().recall("/relatorios", parameters(place))?.body.result.itens.find((/** @type {any} */ item) => item.numero === place.open);
 }
 
 /** How a report has changed since it was opened, in words. @param {any} before @param {any} now */
-function changed(before, now) {
+function changeWords(before, now) {
   if (!now) return "Este relatório não existe mais nesta conta.";
   const fields = Object.keys(FIELDS).filter((name) => name !== "atualizado_em" && before[name] !== now[name]);
-  return `Este relatório mudou enquanto estava aberto${fields.length ? `: ${listed(fields.map((name) => FIELDS[name].toLowerCase()))}` : ""}.`;
+  return `Este relatório mudou enquanto estava aberto${fields.length ? `: ${joinWords(fields.map((name) => FIELDS[name].toLowerCase()))}` : ""}.`;
 }
 
 /** @param {{item: any, place: Place}} props */
 function Report({ item, place }) {
-  const same = at("relatorios", { nome: item.nome });
+  const sameMatriz = placeAt("relatorios", { nome: item.nome });
   return html`<div class="badges">
       <${Status} value=${item.status} />${item.resultado && html`<${Resultado} value=${item.resultado} />`}
       ${item.pendente_validacao_manual && html`<span class="manual">Validação manual pendente</span>`}
@@ -76,7 +76,7 @@ function Report({ item, place }) {
       <dt>${FIELDS.tipo_pessoa}</dt>
       <dd>${kindOf(item.tipo_pessoa)}</dd>
       <dt>${FIELDS.nome}</dt>
-      <dd><a href=${write(same)} onClick=${link(same)} title="Ver os relatórios desta matriz">${item.nome}</a></dd>
+      <dd><a href=${hashOf(sameMatriz)} onClick=${link(sameMatriz)} title="Ver os relatórios desta matriz">${item.nome}</a></dd>
       <dt>${FIELDS.resultado}</dt>
       <dd>${item.resultado ? html`<${Resultado} value=${item.resultado} />` : "Sem decisão"}</dd>
       <dt>Atualizado</dt>
@@ -86,7 +86,7 @@ function Report({ item, place }) {
     </dl>
     <div class="actions">
       <${Copy} text=${JSON.stringify(item, null, 2)} label="Copiar o JSON, com o documento completo" class="">Copiar JSON<//>
-      <${Copy} text=${`${SERVICE}/${write({ ...at("relatorios"), open: item.numero })}`} label="Copiar o link deste relatório" class="">Copiar link<//>
+      <${Copy} text=${`${SERVICE}/${hashOf({ ...placeAt("relatorios"), open: item.numero })}`} label="Copiar o link deste relatório" class="">Copiar link<//>
     </div>
     <${Others} item=${item} place=${place} />`;
 }
@@ -104,19 +104,19 @@ function Others({ item, place }) {
   const found = list.news ?? list.result;
   if (!found) return html`<section class="others"><h3>Outros relatórios deste documento</h3>${list.refusal ? html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} />` : html`<${Skeleton} count=${3} />`}</section>`;
   const others = found.itens.filter((/** @type {any} */ other) => other.numero !== item.numero).slice(0, 8);
-  const all = at("relatorios", { numero_documento: item.numero_documento });
+  const all = placeAt("relatorios", { numero_documento: item.numero_documento });
   return html`<section class="others">
     <h3>Outros relatórios deste documento</h3>
     ${others.length === 0 && html`<p class="muted">Nenhum outro relatório.</p>`}
     <ol>
       ${others.map(
         (/** @type {any} */ other) => html`<li key=${other.numero}>
-          <a href=${write({ ...place, open: other.numero })} onClick=${link({ ...place, open: other.numero })}><span class="sr">Abrir o relatório de </span><${Instant} iso=${other.atualizado_em} /></a>
+          <a href=${hashOf({ ...place, open: other.numero })} onClick=${link({ ...place, open: other.numero })}><span class="sr">Abrir o relatório de </span><${Instant} iso=${other.atualizado_em} /></a>
           <${Status} value=${other.status} /><${Resultado} value=${other.resultado} />
           <span class="nome">${other.nome}</span>
         </li>`,
       )}
     </ol>
-    ${found.paginacao.total > 1 && html`<a class="more" href=${write(all)} onClick=${link(all)}>Ver os ${plural(found.paginacao.total, "relatório", "relatórios")} deste documento</a>`}
+    ${found.paginacao.total > 1 && html`<a class="more" href=${hashOf(all)} onClick=${link(all)}>Ver os ${plural(found.paginacao.total, "relatório", "relatórios")} deste documento</a>`}
   </section>`;
 }

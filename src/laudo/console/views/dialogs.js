@@ -6,11 +6,11 @@ import { isForSpreadsheet, save, walk } from "../exporting.js";
 import { inputDay, integer, plural, time, zone } from "../format.js";
 import { SHORTCUTS, switchKeys } from "../keyboard.js";
 import { learnLimits } from "../limits.js";
-import { refused } from "../lists.js";
+import { announceRefusal } from "../lists.js";
 import { Copy, Dialog } from "../parts.js";
 import { SERVICE } from "../service.js";
 import { api } from "../session.js";
-import { remember, say, store, useStore } from "../store.js";
+import { announce, remember, store, useStore } from "../store.js";
 
 /** @typedef {import("../address.js").Place} Place */
 
@@ -86,25 +86,25 @@ function Export({ place }) {
         signal: controller.signal,
         progress: (done, total) => setState({ at: "running", done, total, why: "" }),
       });
-      save(parts, nameOf(place.view, new Date()));
+      save(parts, fileName(place.view, new Date()));
       setState({ at: "done", done: count, total: count, why: "" });
-      say(`Exportação concluída: ${plural(count, "linha", "linhas")}.`);
+      announce(`Exportação concluída: ${plural(count, "linha", "linhas")}.`);
     } catch (error) {
       if (controller.signal.aborted) {
-        say(CANCELLED);
+        announce(CANCELLED);
         setState({ at: "ready", done: 0, total: 0, why: CANCELLED });
-      } else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: refused(error).message }));
+      } else setState((/** @type {typeof state} */ old) => ({ ...old, at: "failed", why: announceRefusal(error).message }));
     }
   };
-  const separate = (/** @type {string} */ by) => {
+  const chooseSeparator = (/** @type {string} */ by) => {
     remember(SEPARATOR, by);
     setSeparator(by);
   };
   const cancel = () => stop.current?.abort();
-  return html`<${Dialog} title="Exportar para CSV" close=${close} first=${state.at === "running" ? cancel : undefined}>
+  return html`<${Dialog} title="Exportar para CSV" close=${close} interrupt=${state.at === "running" ? cancel : undefined}>
     <p>O arquivo traz todas as linhas que correspondem aos filtros, na ordem da lista, em UTF-8; datas e horas ficam ${isForSpreadsheet(separator) ? `no fuso ${zone()}` : "em UTC, como na API"}.</p>
     <label class="check"><input type="checkbox" name="masked" checked=${masked} disabled=${state.at === "running"} onChange=${() => setMasked(!masked)} /> Mascarar CPFs</label>
-    <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => separate(event.target.value)}>
+    <label class="check">Separador <select name="separator" value=${separator} disabled=${state.at === "running"} onChange=${(/** @type {any} */ event) => chooseSeparator(event.target.value)}>
       ${Object.entries(SEPARATORS).map(([by, words]) => html`<option key=${by} value=${by}>${words}</option>`)}
     </select></label>
     ${!masked && html`<p class="notice">O arquivo terá CPFs completos, que são dados pessoais: guarde-o em local seguro.</p>`}
@@ -119,7 +119,7 @@ function Export({ place }) {
 
 /** The name of a file: the list and the time, but no filters, since they may identify a person.
  * @param {string} view @param {Date} now */
-function nameOf(view, now) {
+function fileName(view, now) {
   return `${view}-${inputDay(now)}-${time(now.toISOString()).replace(":", "")}.csv`;
 }
 

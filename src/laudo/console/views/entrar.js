@@ -1,8 +1,8 @@
 // The sign-in: asks for a token and checks it with the server.
 import { html, useState } from "../vendor/preact.js";
 import { connect, Refusal, UNREADABLE } from "../api.js";
-import { Mark } from "../parts.js";
-import { enter, plausible } from "../session.js";
+import { Logo } from "../parts.js";
+import { isPlausible, signIn } from "../session.js";
 import { useStore } from "../store.js";
 
 export function Entrar() {
@@ -11,24 +11,24 @@ export function Entrar() {
   const [shown, setShown] = useState(false);
   const [trying, setTrying] = useState(false);
   const [trouble, setTrouble] = useState("");
-  const tryIt = async (/** @type {Event} */ event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (trying) return undefined;
     const token = text.trim();
-    if (!plausible(token)) return setTrouble(token ? "Isto não parece um token: confira se foi copiado por inteiro, sem espaços." : "Cole o seu token.");
+    if (!isPlausible(token)) return setTrouble(token ? "Isto não parece um token: confira se foi copiado por inteiro, sem espaços." : "Cole o seu token.");
     setTrying(true);
     setTrouble("");
     try {
       await connect(token).ask("/usuario", {}, { remember: false });
-      enter(token);
+      signIn(token);
     } catch (error) {
-      setTrouble(words(error));
+      setTrouble(problemWords(error));
       setTrying(false);
     }
   };
   return html`<main class="entrar">
-    <form onSubmit=${tryIt}>
-      <h1><${Mark} />laudo</h1>
+    <form onSubmit=${submit}>
+      <h1><${Logo} />laudo</h1>
       <p class="lead">Relatórios de validação de pessoas e empresas.</p>
       ${notice && html`<p class="notice" role="status">${notice}</p>`}
       <input class="sr" type="text" name="username" autocomplete="username" value="laudo" readonly tabindex="-1" aria-hidden="true" />
@@ -60,7 +60,7 @@ export function Entrar() {
 }
 
 /** @param {unknown} error */
-function words(error) {
+function problemWords(error) {
   if (!(error instanceof Refusal) || error.message === UNREADABLE) return `${UNREADABLE} Confira se este endereço é mesmo o de um serviço laudo.`;
   if (error.kind === "auth") return "Este token não foi aceito. Ele pode estar incompleto, expirado ou revogado, ou o acesso ainda não foi liberado.";
   const wait = error.retryAfter ? ` Tente novamente em ${error.retryAfter} s.` : "";

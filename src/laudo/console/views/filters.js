@@ -1,13 +1,13 @@
 // The filters of the list of reports, with the number of reports for each choice.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { filtersOf, instant, narrow } from "../address.js";
+import { filtersOf, instant, withFilters } from "../address.js";
 import { mask } from "../documents.js";
 import { CHOICES, FIELDS, inputDay, integer, plural, valueWords } from "../format.js";
-import { refused, useCountdown, useOnce, useTurn } from "../lists.js";
-import { Beside, Icon, Trouble } from "../parts.js";
+import { announceRefusal, useCountdown, useOnce, useRepeats } from "../lists.js";
+import { Icon, SidePanel, Trouble } from "../parts.js";
 import { go } from "../router.js";
 import { api } from "../session.js";
-import { countChoices, countMatrices, SOME_MATRICES, steady } from "../totals.js";
+import { countChoices, countMatrices, MATRICES_PER_STEP, retryingApi } from "../totals.js";
 import { Exact } from "./exact.js";
 
 /** @typedef {import("../address.js").Place} Place */
@@ -15,12 +15,12 @@ import { Exact } from "./exact.js";
 /** The window width below which the filters are not beside the list. */
 export const NARROW = 900;
 
-/** @param {{place: Place, list: import("../lists.js").Asked, close: () => void}} props */
+/** @param {{place: Place, list: import("../lists.js").ListState, close: () => void}} props */
 export function Filters({ place, list, close }) {
   const filters = filtersOf(place);
   const counted = useCounts(list, filters);
-  const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...narrow(place, { [name]: value }), open: "" });
-  return html`<${Beside} below=${NARROW} close=${close} class="filters" aria-label="Filtros">
+  const choose = (/** @type {string} */ name, /** @type {string} */ value) => go({ ...withFilters(place, { [name]: value }), open: "" });
+  return html`<${SidePanel} below=${NARROW} close=${close} class="filters" aria-label="Filtros">
     <header class="only-narrow"><h2>Filtros</h2><button type="button" class="quiet" data-home aria-label="Fechar os filtros" onClick=${close}><${Icon} name="close" /></button></header>
     ${Object.keys(CHOICES).map((name) => html`<${Choices} key=${name} name=${name} chosen=${place.filters[name] ?? ""} ...${counted} choose=${choose} />`)}
     <${Period} place=${place} />
@@ -33,29 +33,29 @@ export function Filters({ place, list, close }) {
 
 /** Exact counts by `filter=choice`. They are requested after the list itself, and again when that is reloaded or its total changes. Counts
  * for other filters are `old`, and stay until the new ones arrive.
- * @param {import("../lists.js").Asked} list @param {Record<string, string>} filters */
+ * @param {import("../lists.js").ListState} list @param {Record<string, string>} filters */
 function useCounts(list, filters) {
   const question = JSON.stringify(filters);
-  const wanted = list.loading || list.refusal ? null : JSON.stringify([question, list.turn, list.result.paginacao.total]);
-  const [known, setKnown] = useState({ wanted: "", question: "", counts: /** @type {Record<string, number>} */ ({}) });
+  const requestKey = list.loading || list.refusal ? null : JSON.stringify([question, list.repeats, list.result.paginacao.total]);
+  const [known, setKnown] = useState({ requestKey: "", question: "", counts: /** @type {Record<string, number>} */ ({}) });
   const [refusal, setRefusal] = useState(/** @type {import("../api.js").Refusal|null} */ (null));
-  const [turn, again] = useTurn();
-  useCountdown(refusal, again);
+  const [repeats, repeat] = useRepeats();
+  useCountdown(refusal, repeat);
   useEffect(() => {
-    if (wanted === null || wanted === known.wanted) return undefined;
+    if (requestKey === null || requestKey === known.requestKey) return undefined;
     const stop = new AbortController();
     setRefusal(null);
-    countChoices(steady(api(), stop.signal), filters)
-      .then((counts) => setKnown({ wanted, question, counts }))
+    countChoices(retryingApi(api(), stop.signal), filters)
+      .then((counts) => setKnown({ requestKey, question, counts }))
       .catch((error) => {
         if (stop.signal.aborted) return;
         stop.abort();
-        setKnown({ wanted: "", question, counts: {} });
-        if (error.kind === "auth") refused(error);
+        setKnown({ requestKey: "", question, counts: {} });
+        if (error.kind === "auth") announceRefusal(error);
         else setRefusal(error);
       });
     return () => stop.abort();
-  }, [wanted, turn]);
+  }, [requestKey, repeats]);
   const old = known.question !== question;
   return { counts: old && list.refusal ? {} : known.counts, old };
 }
@@ -89,8 +89,8 @@ const PAUSE_MS = 700;
 /** @param {{place: Place}} props */
 function Period({ place }) {
   const { atualizado_em_de: from = "", atualizado_em_ate: to = "" } = place.filters;
-  const set = (/** @type {Record<string, string>} */ change, replace = false) => go({ ...narrow(place, change), open: "" }, { replace });
-  const begin = (/** @type {number} */ days) => {
+  const set = (/** @type {Record<string, string>} */ change, replace = false) => go({ ...withFilters(place, change), open: "" }, { replace });
+  const daysAgo = (/** @type {number} */ days) => {
     const now = new Date();
     return inputDay(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days));
   };
@@ -98,8 +98,8 @@ function Period({ place }) {
     <legend>Data de atualização</legend>
     <div class="presets">
       ${PRESETS.map(([words, days]) => {
-        const on = from === begin(days) && !to;
-        return html`<button key=${words} type="button" aria-pressed=${on} onClick=${() => set({ atualizado_em_de: on ? "" : begin(days), atualizado_em_ate: "" })}>${words}</button>`;
+        const on = from === daysAgo(days) && !to;
+        return html`<button key=${words} type="button" aria-pressed=${on} onClick=${() => set({ atualizado_em_de: on ? "" : daysAgo(days), atualizado_em_ate: "" })}>${words}</button>`;
       })}
     </div>
     <${Day} words="De" name="atualizado_em_de" min=${FIRST_DAY} max=${to || LAST_DAY} value=${from} set=${set} />
@@ -112,23 +112,23 @@ function Period({ place }) {
  * An invalid day is reported when the field is left. A filter from the address that no date field can hold stays until a day is typed.
  * @param {{words: string, name: string, min: string, max: string, value: string, set: (change: Record<string, string>, replace: boolean) => void}} props */
 function Day({ words, name, min, max, value, set }) {
-  const held = instant(value, false) === value ? "" : value;
-  const [text, setText] = useState(held);
+  const fieldValue = instant(value, false) === value ? "" : value;
+  const [text, setText] = useState(fieldValue);
   const [wrong, setWrong] = useState(false);
-  const place = useRef(/** @type {HTMLInputElement|null} */ (null));
+  const input = useRef(/** @type {HTMLInputElement|null} */ (null));
   const typed = useRef(false);
-  const stepped = useRef(false);
+  const hasApplied = useRef(false);
   useEffect(() => {
-    setText(held);
+    setText(fieldValue);
     setWrong(false);
     typed.current = false;
   }, [value]);
-  const isBroken = () => place.current?.validity.badInput ?? false;
-  const isEarly = (/** @type {string} */ day) => typed.current && day !== "" && day < FIRST_DAY;
-  const apply = (day = place.current?.value ?? text) => {
-    if (!typed.current || day === value || isBroken() || isEarly(day)) return;
-    set({ [name]: day }, stepped.current);
-    stepped.current = true;
+  const isInvalid = () => input.current?.validity.badInput ?? false;
+  const isTooEarly = (/** @type {string} */ day) => typed.current && day !== "" && day < FIRST_DAY;
+  const apply = (day = input.current?.value ?? text) => {
+    if (!typed.current || day === value || isInvalid() || isTooEarly(day)) return;
+    set({ [name]: day }, hasApplied.current);
+    hasApplied.current = true;
   };
   // The timer must call the `apply` of the latest render: the other day may have changed meanwhile.
   const latest = useRef(apply);
@@ -143,35 +143,35 @@ function Day({ words, name, min, max, value, set }) {
     setWrong(false);
   };
   const end = () => {
-    const day = (place.current?.value ?? text).replace(/^00(?=\d\d-)/, "20");
+    const day = (input.current?.value ?? text).replace(/^00(?=\d\d-)/, "20");
     setText(day);
     apply(day);
-    setWrong(isBroken() || isEarly(day));
+    setWrong(isInvalid() || isTooEarly(day));
   };
-  const leave = () => {
+  const blur = () => {
     end();
-    stepped.current = false;
+    hasApplied.current = false;
   };
-  return html`<label>${words} <input type="date" ref=${place} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && end()} onBlur=${leave} /></label>
+  return html`<label>${words} <input type="date" ref=${input} name=${name} min=${min} max=${max} value=${text} aria-invalid=${wrong ? "true" : undefined} onInput=${type} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && end()} onBlur=${blur} /></label>
     ${wrong && html`<p class="wrong" role="alert">Esta data não existe ou está incompleta: ${value ? `o filtro continua com ${valueWords(name, value, mask)}` : "o filtro não foi aplicado"}.</p>`}`;
 }
 
 /** The matrices of the account. They are loaded when this section is opened, and again when the list of reports is reloaded. The previous
  * ones stay until the new ones arrive.
- * @param {{place: Place, list: import("../lists.js").Asked, filters: Record<string, string>}} props */
+ * @param {{place: Place, list: import("../lists.js").ListState, filters: Record<string, string>}} props */
 function Matriz({ place, list, filters }) {
   const [open, setOpen] = useState(Boolean(place.filters.nome));
   const others = JSON.stringify({ ...filters, nome: undefined });
-  const counted = JSON.stringify([others, list.turn]);
+  const counted = JSON.stringify([others, list.repeats]);
   const [steps, setSteps] = useState(1);
   const known = useRef(/** @type {{others: string, counted: string, found: import("../totals.js").Matrices}|undefined} */ (undefined));
   const { value, ...asked } = useOnce(open ? JSON.stringify([counted, steps]) : null, async (signal) => {
     const before = known.current?.counted === counted ? known.current.found : undefined;
-    return { others, counted, found: await countMatrices(steady(api(), signal), filters, steps * SOME_MATRICES, before) };
+    return { others, counted, found: await countMatrices(retryingApi(api(), signal), filters, steps * MATRICES_PER_STEP, before) };
   });
   if (value) known.current = value;
   const found = known.current?.others === others ? known.current.found : undefined;
-  const choose = (/** @type {string} */ nome) => go({ ...narrow(place, { nome }), open: "" });
+  const choose = (/** @type {string} */ nome) => go({ ...withFilters(place, { nome }), open: "" });
   const toggle = (/** @type {any} */ event) => {
     setOpen(event.target.open);
     if (event.target.open) return;

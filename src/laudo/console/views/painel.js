@@ -1,23 +1,23 @@
 // The account at a glance: first the reports that wait for manual validation, then totals, then volume.
 import { html, useEffect } from "../vendor/preact.js";
-import { at, write } from "../address.js";
+import { hashOf, placeAt } from "../address.js";
 import { CHOICES, FIELDS, integer, moment, plural, share } from "../format.js";
 import { isSame, useList, useOnce } from "../lists.js";
 import { Documento, Instant, NoReports, Skeleton, Status, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
-import { say } from "../store.js";
-import { countChoices, steady } from "../totals.js";
+import { announce } from "../store.js";
+import { countChoices, retryingApi } from "../totals.js";
 import { Late, OnPaper } from "./standing.js";
 import { Volume } from "./volume.js";
 
-const SHOWN = 4;
-const WAITING = "atualizado_em";
+const MOST_SHOWN = 4;
+const OLDEST_FIRST = "atualizado_em";
 const CARDS = ["status", "resultado", "tipo_pessoa"];
 
 /** @param {{place: import("../address.js").Place}} props */
 export function Painel({ place }) {
-  const { value: found, ...asked } = useOnce("painel", look);
+  const { value: found, ...asked } = useOnce("painel", load);
   return html`<div class="painel">
     <header class="head">
       <h1 tabindex="-1" data-home>Painel</h1>
@@ -39,39 +39,39 @@ function Counted({ list, total, at: counted }) {
   const { result, news, stale } = useList("/relatorios", {});
   const changed = Boolean(result) && !isSame(list, news ?? result);
   const since = changed ? "; houve mudanças desde então" : stale && "; não foi possível verificar desde então";
-  useEffect(() => say(changed ? "Houve mudanças desde a última atualização." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
+  useEffect(() => announce(changed ? "Houve mudanças desde a última atualização." : `${plural(total, "relatório", "relatórios")}.`), [changed]);
   return html`<p class="checked ${since ? "off" : ""}">atualizado às ${moment(counted)}${since}</p>`;
 }
 
 /** @param {AbortSignal} signal */
-async function look(signal) {
-  const asked = steady(api(), signal);
-  const first = async (/** @type {Record<string, string>} */ filters) => (await asked.ask("/relatorios", filters)).body.result;
+async function load(signal) {
+  const retrying = retryingApi(api(), signal);
+  const first = async (/** @type {Record<string, string>} */ filters) => (await retrying.ask("/relatorios", filters)).body.result;
   // Read the list before the counts, so that a change in between is noticed.
   const list = await first({});
-  const pending = await first({ pendente_validacao_manual: "true", sort: WAITING });
-  const counts = await countChoices(asked, {});
+  const pending = await first({ pendente_validacao_manual: "true", sort: OLDEST_FIRST });
+  const counts = await countChoices(retrying, {});
   return { list, counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }
 
 /** @param {{pending: any}} props */
 function Waiting({ pending }) {
   const total = Number(pending.paginacao.total);
-  const all = { ...at("relatorios", { pendente_validacao_manual: "true" }), sort: WAITING };
+  const all = { ...placeAt("relatorios", { pendente_validacao_manual: "true" }), sort: OLDEST_FIRST };
   return html`<section class="card waiting" aria-labelledby="pendentes">
     <h2 id="pendentes">Aguardando validação manual</h2>
-    ${total ? html`<p class="figure"><a href=${write(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>` : html`<p class="muted">Nenhum relatório.</p>`}
+    ${total ? html`<p class="figure"><a href=${hashOf(all)} onClick=${link(all)} data-pending>${integer(total)}</a></p>` : html`<p class="muted">Nenhum relatório.</p>`}
     ${total > 1 && html`<p class="hint">Os parados há mais tempo vêm primeiro.</p>`}
     <ol>
-      ${pending.itens.slice(0, SHOWN).map((/** @type {any} */ item) => {
+      ${pending.itens.slice(0, MOST_SHOWN).map((/** @type {any} */ item) => {
         const opened = { ...all, open: item.numero };
         return html`<li key=${item.numero}>
-          <a href=${write(opened)} onClick=${link(opened)} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a>
+          <a href=${hashOf(opened)} onClick=${link(opened)} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a>
           <${Documento} value=${item.numero_documento} /><${Status} value=${item.status} /><${Instant} iso=${item.atualizado_em} />
         </li>`;
       })}
     </ol>
-    ${total > SHOWN && html`<a class="more" href=${write(all)} onClick=${link(all)}>Ver todos</a>`}
+    ${total > MOST_SHOWN && html`<a class="more" href=${hashOf(all)} onClick=${link(all)}>Ver todos</a>`}
   </section>`;
 }
 
@@ -86,9 +86,9 @@ function Card({ name, counts, total }) {
     <h2 id=${`card-${name}`}>${FIELDS[name]}</h2>
     <ul class="bars">
       ${choices.map(({ value, words, count }) => {
-        const place = at("relatorios", { [name]: value });
+        const place = placeAt("relatorios", { [name]: value });
         return html`<li key=${value} data-value=${value}>
-          <a href=${write(place)} onClick=${link(place)}>${words}</a>
+          <a href=${hashOf(place)} onClick=${link(place)}>${words}</a>
           <${Bar} part=${count} whole=${whole} />
           <span class="number">${integer(count)}</span><span class="share">${share(count, whole)}</span>
         </li>`;

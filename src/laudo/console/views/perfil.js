@@ -2,7 +2,7 @@
 import { html, useState } from "../vendor/preact.js";
 import { useOnce } from "../lists.js";
 import { Copy, Skeleton, Trouble } from "../parts.js";
-import { api, leave } from "../session.js";
+import { api, signOut } from "../session.js";
 
 const FIELDS = /** @type {const} */ ([
   ["nome_usuario", "Usuário"],
@@ -29,6 +29,6 @@ export function Perfil() {
         </dd>
       </dl>
       <p class="hint">Quem tem o token tem o mesmo acesso que você: não o envie por mensagem nem o coloque no código. Para revogá-lo, fale com quem opera o serviço.</p>
-      <p><button type="button" onClick=${() => leave()}>Sair</button></p>`}
+      <p><button type="button" onClick=${() => signOut()}>Sair</button></p>`}
   </section>`;
 }

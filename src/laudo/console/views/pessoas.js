@@ -1,14 +1,14 @@
 // The people that the organization has consulted: searched while typing, each with a link to their reports.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
-import { at, filtersOf, narrow, parameters, placeOf, write } from "../address.js";
+import { filtersOf, hashOf, parameters, placeAt, placeOf, withFilters } from "../address.js";
 import { Chips } from "../chips.js";
-import { mask, plain, punctuate, recognize, withZeros, WRONG } from "../documents.js";
+import { clean, mask, punctuate, recognize, withZeros, WRONG } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
-import { Beyond, Pager, pageWords } from "../pager.js";
-import { Clear, Documento, Icon, Instant, Skeleton, Trouble, useTop } from "../parts.js";
+import { BeyondEnd, Pager, pageWords } from "../pager.js";
+import { Clear, Documento, Icon, Instant, Skeleton, Trouble, useScrollToTop } from "../parts.js";
 import { go, link } from "../router.js";
-import { say, store, useStore } from "../store.js";
+import { announce, store, useStore } from "../store.js";
 import { Checked, News } from "./standing.js";
 import { Header, SortSelect } from "./table.js";
 
@@ -21,16 +21,16 @@ const COLUMNS = ["nome", "cpf", "atualizado_em"];
 export function Pessoas({ place }) {
   const list = useList("/pessoas", parameters(place));
   const total = Number(list.result?.paginacao.total ?? 0);
-  useTop(place);
-  const known = Boolean(list.result?.itens.length);
-  const empty = !known && !list.loading && !list.refusal;
+  useScrollToTop(place);
+  const hasRows = Boolean(list.result?.itens.length);
+  const empty = !hasRows && !list.loading && !list.refusal;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "pessoa", "pessoas")}${pageWords(place, total)}.`);
+    if (list.result && !list.loading && !list.refusal) announce(`${plural(total, "pessoa", "pessoas")}${pageWords(place, total)}.`);
   }, [list.result, list.loading]);
   return html`<section class="list alone" aria-labelledby="titulo" aria-busy=${list.loading} data-other=${list.other}>
     <header class="head">
       <h1 id="titulo" tabindex="-1" data-home>Pessoas</h1>
-      <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
+      <p class="total">${(hasRows || empty) && html`<strong data-total>${plural(total, "pessoa", "pessoas")}</strong>`}</p>
       <${Checked} list=${list} />
       <div class="actions">
         <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
@@ -40,8 +40,8 @@ export function Pessoas({ place }) {
     <${Search} place=${place} />
     <${Chips} place=${place} />
     <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
-    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} other=${list.other} />`}
-    ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
+    ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${hasRows} other=${list.other} />`}
+    ${hasRows ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
   </section>`;
 }
 
@@ -50,14 +50,14 @@ export function Pessoas({ place }) {
 function Search({ place }) {
   const given = place.filters.busca ?? "";
   const [text, setText] = useState(given);
-  const asked = searched(text);
+  const asked = searchTerm(text);
   const wrong = text.trim() ? WRONG[recognize(text).kind] : "";
   useEffect(() => {
-    if (searched(text) !== given) setText(given);
+    if (searchTerm(text) !== given) setText(given);
   }, [given]);
   // The timer must call the `apply` of the latest render: the order may have changed meanwhile.
   const apply = useRef(() => {});
-  apply.current = () => go(narrow(place, { busca: asked }), { replace: Boolean(given && asked) });
+  apply.current = () => go(withFilters(place, { busca: asked }), { replace: Boolean(given && asked) });
   useEffect(() => {
     if (asked === given || wrong) return undefined;
     const timer = setTimeout(() => apply.current(), PAUSE_MS);
@@ -72,13 +72,13 @@ function Search({ place }) {
 }
 
 /** What to search for: of a complete CPF only the CPF, of a partly typed one only its digits. @param {string} text */
-function searched(text) {
+function searchTerm(text) {
   const { kind, value } = recognize(text);
-  const meant = kind === "cpf" ? value : plain(text);
-  return /^[\d.\-\s]+$/.test(meant) ? meant.replace(/\D/g, "") : meant;
+  const term = kind === "cpf" ? value : clean(text);
+  return /^[\d.\-\s]+$/.test(term) ? term.replace(/\D/g, "") : term;
 }
 
-/** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
+/** @param {{place: Place, list: import("../lists.js").ListState, total: number}} props */
 function Shown({ place, list, total }) {
   const { itens } = list.result;
   return html`<${SortSelect} place=${place} fields=${COLUMNS} words=${{ nome: "Nome", atualizado_em: "Último relatório" }} />
@@ -95,7 +95,7 @@ function Shown({ place, list, total }) {
 
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
-  if (total) return html`<${Beyond} place=${place} total=${total} />`;
+  if (total) return html`<${BeyondEnd} place=${place} total=${total} />`;
   return html`<div class="empty">
     <p class="big">${Object.keys(filtersOf(place)).length ? "Nenhuma pessoa corresponde a esta busca." : "Nenhum CPF foi consultado ainda."}</p>
     ${place.filters.busca && html`<${Elsewhere} busca=${place.filters.busca} />`}
@@ -109,15 +109,15 @@ function Elsewhere({ busca }) {
   const whole = withZeros(busca);
   const recognized = recognize(whole || busca);
   const elsewhere = whole || ["cnpj", "numero"].includes(recognized.kind);
-  const begun = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve ser o início de um nome ou sobrenome da pessoa; acentos e maiúsculas não importam.";
+  const hint = /^\d+$/.test(busca) ? `Nenhum CPF consultado começa com ${busca}.` : "Cada palavra deve ser o início de um nome ou sobrenome da pessoa; acentos e maiúsculas não importam.";
   const document_ = (revealed ? punctuate : mask)(recognized.value);
-  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${begun} Empresas e relatórios não estão nesta lista: procure pelo CNPJ ou pelo número do relatório, completos.`}</p>
+  return html`<p>${elsewhere && !whole ? "Empresas e relatórios não estão nesta lista." : `${hint} Empresas e relatórios não estão nesta lista: procure pelo CNPJ ou pelo número do relatório, completos.`}</p>
     ${elsewhere && html`<button type="button" class="primary" onClick=${() => go(placeOf(recognized))}>${recognized.kind === "numero" ? "Ver o relatório com este número" : `Ver os relatórios de ${document_}`}</button>`}`;
 }
 
 /** @param {{item: any}} props */
 function Row({ item }) {
-  const reports = at("relatorios", { numero_documento: item.cpf });
+  const reports = placeAt("relatorios", { numero_documento: item.cpf });
   const visited = useStore((state) => state.visited) === item.cpf;
   const click = (/** @type {any} */ event) => {
     if (event.target.closest("button")) return;
@@ -125,7 +125,7 @@ function Row({ item }) {
     if (!event.target.closest("a") && !getSelection()?.toString()) go(reports);
   };
   return html`<tr role="row" class=${visited ? "visited" : ""} onClick=${click}>
-    <td role="cell" class="c-nome" title=${item.nome}><a data-row href=${write(reports)} onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
+    <td role="cell" class="c-nome" title=${item.nome}><a data-row href=${hashOf(reports)} onClick=${link(reports)}>${item.nome || "Sem nome"}</a></td>
     <td role="cell" class="c-cpf"><${Documento} value=${item.cpf} /></td>
     <td role="cell" class="c-atualizado_em"><${Instant} iso=${item.atualizado_em} /></td>
   </tr>`;

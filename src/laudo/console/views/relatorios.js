@@ -5,10 +5,10 @@ import { Chips } from "../chips.js";
 import { doubt, isPersonal } from "../documents.js";
 import { plural } from "../format.js";
 import { useList } from "../lists.js";
-import { Beyond, Pager, pageWords } from "../pager.js";
-import { Icon, NoReports, Skeleton, Trouble, useMedia, useTop } from "../parts.js";
+import { BeyondEnd, Pager, pageWords } from "../pager.js";
+import { Icon, NoReports, Skeleton, Trouble, useMedia, useScrollToTop } from "../parts.js";
 import { go } from "../router.js";
-import { say, store, useStore } from "../store.js";
+import { announce, store, useStore } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
 import { Checked, News } from "./standing.js";
 import { RelatorioTable } from "./table.js";
@@ -19,44 +19,44 @@ import { RelatorioTable } from "./table.js";
 export function Relatorios({ place }) {
   const list = useList("/relatorios", parameters(place));
   const filtering = useStore((state) => state.dialog === "filtros");
-  const narrow = useMedia(`(width < ${NARROW}px)`);
-  useTop(place);
+  const isNarrow = useMedia(`(width < ${NARROW}px)`);
+  useScrollToTop(place);
   const total = Number(list.result?.paginacao.total ?? 0);
-  const known = Boolean(list.result?.itens.length);
-  const empty = !known && !list.loading && !list.refusal;
-  const narrowed = Object.keys(filtersOf(place)).length;
+  const hasRows = Boolean(list.result?.itens.length);
+  const empty = !hasRows && !list.loading && !list.refusal;
+  const filterCount = Object.keys(filtersOf(place)).length;
   useEffect(() => {
-    if (list.result && !list.loading && !list.refusal) say(`${plural(total, "relatório", "relatórios")}${pageWords(place, total)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
+    if (list.result && !list.loading && !list.refusal) announce(`${plural(total, "relatório", "relatórios")}${pageWords(place, total)}. ${doubt(place.filters.numero_documento ?? "")}`.trim());
   }, [list.result, list.loading]);
   return html`<div class="split ${place.open ? "opened" : ""}">
-    ${(filtering || !narrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
+    ${(filtering || !isNarrow) && html`<${Filters} place=${place} list=${list} close=${() => store.set({ dialog: null })} />`}
     <section class="list" aria-labelledby="titulo" aria-busy=${list.loading} data-other=${list.other}>
       <header class="head">
         <h1 id="titulo" tabindex="-1" data-home>Relatórios</h1>
-        <p class="total">${(known || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
+        <p class="total">${(hasRows || empty) && html`<strong data-total>${plural(total, "relatório", "relatórios")}</strong>`}</p>
         <${Checked} list=${list} />
         <div class="actions">
-          <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => store.set({ dialog: "filtros" })}><${Icon} name="filter" />Filtros${narrowed > 0 && html` <span class="count">${narrowed}</span>`}</button>
+          <button type="button" class="only-narrow" aria-haspopup="dialog" onClick=${() => store.set({ dialog: "filtros" })}><${Icon} name="filter" />Filtros${filterCount > 0 && html` <span class="count">${filterCount}</span>`}</button>
           <button type="button" onClick=${() => store.set({ dialog: "copiar" })}><${Icon} name="code" />Copiar como…</button>
           <button type="button" onClick=${() => store.set({ dialog: "exportar" })}><${Icon} name="down" />Exportar</button>
         </div>
       </header>
       <${Chips} place=${place} />
       <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
-      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${known} other=${list.other} />`}
-      ${known ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
+      ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${hasRows} other=${list.other} />`}
+      ${hasRows ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
     </section>
   </div>`;
 }
 
-/** @param {{place: Place, list: import("../lists.js").Asked, total: number}} props */
+/** @param {{place: Place, list: import("../lists.js").ListState, total: number}} props */
 function Shown({ place, list, total }) {
   return html`<${RelatorioTable} place=${place} itens=${list.result.itens} loading=${list.loading} /><${Pager} place=${place} total=${total} />`;
 }
 
 /** @param {{place: Place, total: number}} props */
 function Empty({ place, total }) {
-  if (total) return html`<${Beyond} place=${place} total=${total} />`;
+  if (total) return html`<${BeyondEnd} place=${place} total=${total} />`;
   const { numero_documento: document_, atualizado_em_de: from, atualizado_em_ate: to, ...others } = place.filters;
   if (!Object.keys(place.filters).length) return html`<${NoReports} />`;
   const alone = document_ && !from && !to && !Object.keys(others).length;

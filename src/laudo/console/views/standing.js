@@ -2,27 +2,27 @@
 import { html, useEffect } from "../vendor/preact.js";
 import { clock, day, moment, plural, zone } from "../format.js";
 import { useLate } from "../lists.js";
-import { say } from "../store.js";
+import { announce } from "../store.js";
 import { difference } from "../totals.js";
 
-const STILL = "Ainda buscando…";
+const STILL_LOADING = "Ainda buscando…";
 
 /** Says that an answer is taking long; in print, that one is awaited at all. Shows the children unless it is late.
  * @param {{going: boolean, children?: any}} props */
 export function Late({ going, children }) {
   const late = useLate(going);
   useEffect(() => {
-    if (late) say(STILL);
+    if (late) announce(STILL_LOADING);
   }, [late]);
-  return html`${going && html`<p class=${late ? "checked off awaited" : "on-paper"}>${STILL}</p>`}${!late && children}`;
+  return html`${going && html`<p class=${late ? "checked off awaited" : "on-paper"}>${STILL_LOADING}</p>`}${!late && children}`;
 }
 
-/** When the list was last known to be true, or that an answer is taking long. @param {{list: import("../lists.js").Asked}} props */
+/** When the list was last known to be true, or that an answer is taking long. @param {{list: import("../lists.js").ListState}} props */
 export function Checked({ list }) {
   return html`<${Late} going=${list.loading}><${Since} list=${list} /><//>`;
 }
 
-/** @param {{list: import("../lists.js").Asked}} props */
+/** @param {{list: import("../lists.js").ListState}} props */
 function Since({ list }) {
   if (!list.checked) return null;
   return html`<p class="checked ${list.stale ? "off" : ""}" title="Verificado a cada 20 segundos">${list.stale ? "sem atualização desde" : "atualizado às"} ${moment(list.checked)}</p>
@@ -35,11 +35,11 @@ export function OnPaper({ words: done, at }) {
 }
 
 /** What has changed since, without moving the rows that are being read.
- * @param {{list: import("../lists.js").Asked, subject: string[], item: string}} props */
+ * @param {{list: import("../lists.js").ListState, subject: string[], item: string}} props */
 export function News({ list, subject, item }) {
   const difference_ = list.news && list.result ? difference(list.result, list.news, item) : null;
   useEffect(() => {
-    if (difference_) say(`Há novidades: ${words(difference_, subject)}.`);
+    if (difference_) announce(`Há novidades: ${words(difference_, subject)}.`);
   }, [list.news]);
   if (!difference_) return null;
   return html`<div class="news">
@@ -53,8 +53,8 @@ function words({ total, fresh, changed }, subject) {
   const [one, many] = subject;
   // If the total changed, new rows on this page say nothing more: count only rows that were there and changed.
   const rows = total ? changed : fresh;
-  const said = [];
-  if (total) said.push(`${plural(Math.abs(total), one, many)} a ${total > 0 ? "mais" : "menos"}`);
-  if (rows) said.push(`${plural(rows, "linha", "linhas")} desta página ${rows === 1 ? "mudou" : "mudaram"}`);
-  return said.join("; ") || "a lista mudou";
+  const sentences = [];
+  if (total) sentences.push(`${plural(Math.abs(total), one, many)} a ${total > 0 ? "mais" : "menos"}`);
+  if (rows) sentences.push(`${plural(rows, "linha", "linhas")} desta página ${rows === 1 ? "mudou" : "mudaram"}`);
+  return sentences.join("; ") || "a lista mudou";
 }

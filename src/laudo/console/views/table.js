@@ -1,6 +1,6 @@
 // The table of reports, with headers that sort and rows for the arrow keys.
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
-import { write } from "../address.js";
+import { hashOf } from "../address.js";
 import { FIELDS, kindOf } from "../format.js";
 import { Documento, Instant, Resultado, Status } from "../parts.js";
 import { go, link } from "../router.js";
@@ -72,7 +72,7 @@ function Row({ place, item }) {
     if (!event.target.closest("a, button") && !getSelection()?.toString()) go(opened);
   };
   return html`<tr role="row" class=${place.open === item.numero ? "open" : ""} onClick=${click}>
-    <td role="cell" class="c-numero"><a data-row href=${write(opened)} onClick=${link(opened)} title=${item.numero} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a></td>
+    <td role="cell" class="c-numero"><a data-row href=${hashOf(opened)} onClick=${link(opened)} title=${item.numero} aria-label=${`Abrir o relatório ${item.numero.slice(0, 8)}`}>${item.numero.slice(0, 8)}</a></td>
     <td role="cell" class="c-numero_documento"><${Documento} value=${item.numero_documento} /></td>
     <td role="cell" class="c-tipo_pessoa">${kindOf(item.tipo_pessoa)}</td>
     <td role="cell" class="c-status"><${Status} value=${item.status} /></td>

@@ -1,12 +1,12 @@
 // How many reports were updated in each day or month: a chart, and a table of the same numbers.
 import { html, useEffect, useRef } from "../vendor/preact.js";
-import { at, narrow, write } from "../address.js";
+import { hashOf, placeAt, withFilters } from "../address.js";
 import { inputDay, integer, month, plural, shortDay } from "../format.js";
 import { useOnce } from "../lists.js";
 import { Skeleton, Trouble } from "../parts.js";
 import { link } from "../router.js";
 import { api } from "../session.js";
-import { countSpans, spans, steady } from "../totals.js";
+import { countSpans, retryingApi, spans } from "../totals.js";
 
 /** @param {{place: import("../address.js").Place, newest: string, at: Date}} props  `newest`: when the newest report was updated, "" without
  * one; `at`: when the rest of the panel was counted */
@@ -19,13 +19,13 @@ export function Volume({ place, newest, at: counted }) {
     known.current = counted;
   }, [counted]);
   const total = found?.counts.reduce((sum, count) => sum + count, 0) ?? 0;
-  const choose = (/** @type {"dias"|"meses"} */ to) => narrow(place, { volume: to === "dias" ? "" : to });
+  const choose = (/** @type {"dias"|"meses"} */ to) => withFilters(place, { volume: to === "dias" ? "" : to });
   return html`<section class="card volume" aria-labelledby="volume">
     <header>
       <h2 id="volume">Volume</h2>
       <div class="switch" role="group" aria-label="Período">
-        <a href=${write(choose("dias"))} onClick=${link(choose("dias"))} aria-current=${by === "dias"}>30 dias</a>
-        <a href=${write(choose("meses"))} onClick=${link(choose("meses"))} aria-current=${by === "meses"}>12 meses</a>
+        <a href=${hashOf(choose("dias"))} onClick=${link(choose("dias"))} aria-current=${by === "dias"}>30 dias</a>
+        <a href=${hashOf(choose("meses"))} onClick=${link(choose("meses"))} aria-current=${by === "meses"}>12 meses</a>
       </div>
       ${found && html`<p class="muted">${plural(total, "relatório atualizado", "relatórios atualizados")}${found.old && `; o mais recente é de ${shortDay(new Date(newest))}`}</p>`}
     </header>
@@ -40,7 +40,7 @@ async function count(by, newest, signal) {
   const today = spans(by, new Date());
   const old = newest !== "" && new Date(newest) < today[0].from;
   const asked = old ? spans(by, new Date(newest)) : today;
-  return { spans: asked, old, counts: await countSpans(steady(api(), signal), asked) };
+  return { spans: asked, old, counts: await countSpans(retryingApi(api(), signal), asked) };
 }
 
 /** @typedef {{by: "dias"|"meses", spans: {from: Date, to: Date}[], counts: number[]}} Shown */
@@ -56,9 +56,9 @@ function Table({ by, spans: shown, counts }) {
       <tbody>
         ${rows.map(({ from, to, count: number }) => {
           const last = new Date(to.getFullYear(), to.getMonth(), to.getDate() - 1);
-          const place = at("relatorios", { atualizado_em_de: inputDay(from), atualizado_em_ate: inputDay(last) });
+          const place = placeAt("relatorios", { atualizado_em_de: inputDay(from), atualizado_em_ate: inputDay(last) });
           return html`<tr key=${from.toISOString()}>
-            <th scope="row"><a href=${write(place)} onClick=${link(place)}>${label(by, from)}</a></th>
+            <th scope="row"><a href=${hashOf(place)} onClick=${link(place)}>${label(by, from)}</a></th>
             <td class="number" style=${{ backgroundSize: `${(100 * number) / most}% 100%` }}>${integer(number)}</td>
           </tr>`;
         })}
@@ -76,12 +76,12 @@ function label(by, from) {
 function Chart({ by, spans: shown, counts }) {
   const marks = scale(Math.max(1, ...counts));
   const top = marks[marks.length - 1];
-  const high = (/** @type {number} */ count) => `${(100 * count) / top}%`;
+  const heightOf = (/** @type {number} */ count) => `${(100 * count) / top}%`;
   return html`<div class="chart" data-by=${by} role="img" aria-label=${`Gráfico de barras do volume por ${by === "dias" ? "dia" : "mês"}; os números estão na tabela.`} style=${{ paddingInlineStart: `${integer(top).length + 1}ch` }}>
-    <ol class="marks">${marks.map((mark) => html`<li key=${mark} style=${{ insetBlockEnd: high(mark) }}><span>${integer(mark)}</span></li>`)}</ol>
+    <ol class="marks">${marks.map((mark) => html`<li key=${mark} style=${{ insetBlockEnd: heightOf(mark) }}><span>${integer(mark)}</span></li>`)}</ol>
     <ol class="columns">
       ${shown.map(({ from }, index) => html`<li key=${from.toISOString()} title=${`${label(by, from)}: ${integer(counts[index])}`}>
-        ${counts[index] > 0 && html`<span style=${{ blockSize: high(counts[index]) }}></span>`}<time>${by === "dias" ? shortDay(from, from) : month(from)}</time>
+        ${counts[index] > 0 && html`<span style=${{ blockSize: heightOf(counts[index]) }}></span>`}<time>${by === "dias" ? shortDay(from, from) : month(from)}</time>
       </li>`)}
     </ol>
   </div>`;
