@@ -60,8 +60,10 @@ PURE: Final = {
 
 # A filter is one row of the table.
 
-BY_MENSAGEM: Final = Filter("mensagem", values.TEXT, "Somente os relatórios com esta mensagem.")
-ARCHIVED: Final = Filter("status", values.enumeration(*values.STATUS.choices, "ARQUIVADO"), "Somente nesta situação.")
+BY_MENSAGEM: Final = Filter("mensagem", values.TEXT, "Somente os relatórios com esta mensagem.", "Only with this text.")
+ARCHIVED: Final = Filter(
+    "status", values.enumeration(*values.STATUS.choices, "ARQUIVADO"), "Somente nesta situação.", "Only in this state."
+)
 
 
 def with_row(row: Filter) -> Resource:

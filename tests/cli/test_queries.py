@@ -274,7 +274,7 @@ def test_filters_sort_order_and_page_are_sent(run: Run, service: Service) -> Non
 def test_an_invalid_filter_value_is_refused_before_it_is_sent(run: Run, service: Service) -> None:
     result = run("relatorios", "--status", "pronto")
     assert result.exit_code == 2
-    assert one_line(result).startswith("error: status de relatorios deve ser um destes valores: PROCESSANDO")
+    assert one_line(result).startswith("error: status of relatorios must be one of PROCESSANDO")
     assert service.requests == []
 
 

@@ -41,7 +41,7 @@ def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
     shown = "|".join(filter_.kind.choices) or filter_.kind.example
     complete = _completer(filter_.kind.choices)
-    return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.description)
+    return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.english)
 
 
 def _completer(choices: tuple[str, ...]) -> Complete:

@@ -32,7 +32,7 @@ def from_sort(resource: Resource, sort: str | None) -> Parameters:
         return ()
     names, text = [field.name for field in resource.fields], _text(sort) or ""
     if text.removeprefix("-") not in names:
-        message = f"sort deve ser um destes campos, com - na frente para ordem decrescente: {', '.join(names)}"
+        message = f"sort must be one of these fields, with - before it for descending order: {', '.join(names)}"
         raise ParameterError(message)
     return (("sort", text),)
 
@@ -40,8 +40,7 @@ def from_sort(resource: Resource, sort: str | None) -> Parameters:
 def number(name: str, value: object, *, step: int = 1) -> str:
     """Write a number that is `step` or a multiple of it; raises ParameterError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < step or value % step:
-        message = f"{name} deve ser um " + (f"múltiplo de {step}" if step > 1 else "número inteiro a partir de 1")
-        raise ParameterError(message)
+        raise ParameterError(f"{name} must be a " + (f"multiple of {step}" if step > 1 else "whole number, 1 or more"))
     return str(value)
 
 
@@ -63,7 +62,7 @@ def _pairs(
             continue
         text = _text(value)
         if text is None or not _accepts(filter_, text):
-            raise ParameterError(f"{name} de {resource.name} deve ser {_accepted(filter_, value)}")
+            raise ParameterError(f"{name} of {resource.name} must be {_accepted(filter_, value)}")
         yield name, _canonical(filter_, text)
 
 
@@ -90,7 +89,7 @@ def _instant(value: datetime) -> str | None:
 def _accepted(filter_: Filter, value: object) -> str:
     """Say what a filter takes, or that an instant lacks its zone."""
     lacks_zone = isinstance(value, datetime) and value.tzinfo is None and filter_.kind in {SINCE, UNTIL}
-    return "um datetime com fuso (tzinfo), como datetime.now(UTC)" if lacks_zone else filter_.kind.accepts
+    return "a datetime with a time zone (tzinfo), such as datetime.now(UTC)" if lacks_zone else filter_.kind.english
 
 
 def _accepts(filter_: Filter, text: str) -> bool:

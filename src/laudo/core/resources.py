@@ -55,11 +55,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
-    """One query parameter that narrows a list."""
+    """One query parameter that narrows a list: `description` says how in Portuguese, `english` the same in English."""
 
     name: str
     kind: Kind
     description: str
+    english: str
     match: Match = Match.EQUAL
     may_be_empty: bool = False
 
@@ -114,12 +115,14 @@ _RANGE: Final = (
         "atualizado_em_de",
         values.SINCE,
         "Somente os atualizados a partir deste instante; uma data vale desde o início do dia (UTC).",
+        "Only what was updated at or after this instant; a date counts from the beginning of the day (UTC).",
         Match.SINCE,
     ),
     Filter(
         "atualizado_em_ate",
         values.UNTIL,
         "Somente os atualizados antes deste instante; uma data vale até o fim do dia (UTC).",
+        "Only what was updated before this instant; a date counts to the end of the day (UTC).",
         Match.UNTIL,
     ),
 )
@@ -145,16 +148,34 @@ RELATORIOS: Final = Resource(
         ),
     ),
     filters=(
-        Filter("numero_documento", values.DOCUMENTO, "Somente os relatórios deste CPF ou CNPJ."),
-        Filter("tipo_pessoa", values.TIPO_PESSOA, "Somente pessoas ou somente empresas."),
-        Filter("nome", values.TEXT, "Somente os relatórios da matriz com este nome exato."),
-        Filter("numero", values.UUID, "Somente o relatório com este identificador."),
-        Filter("resultado", values.RESULTADO, "Somente os relatórios com este resultado."),
-        Filter("status", values.STATUS, "Somente os relatórios nesta situação."),
+        Filter(
+            "numero_documento",
+            values.DOCUMENTO,
+            "Somente os relatórios deste CPF ou CNPJ.",
+            "Only the reports of this CPF or CNPJ.",
+        ),
+        Filter(
+            "tipo_pessoa", values.TIPO_PESSOA, "Somente pessoas ou somente empresas.", "Only persons or only companies."
+        ),
+        Filter(
+            "nome",
+            values.TEXT,
+            "Somente os relatórios da matriz com este nome exato.",
+            "Only the reports of the matriz with exactly this name.",
+        ),
+        Filter("numero", values.UUID, "Somente o relatório com este identificador.", "Only the report with this UUID."),
+        Filter(
+            "resultado",
+            values.RESULTADO,
+            "Somente os relatórios com este resultado.",
+            "Only the reports with this decision.",
+        ),
+        Filter("status", values.STATUS, "Somente os relatórios nesta situação.", "Only the reports in this state."),
         Filter(
             "pendente_validacao_manual",
             values.BOOLEAN,
             "Com true, somente os que aguardam validação manual; com false, somente os demais.",
+            "With true, only the reports that await manual validation; with false, only the others.",
         ),
         *_RANGE,
     ),
@@ -178,17 +199,19 @@ PESSOAS: Final = Resource(
         ),
     ),
     filters=(
-        Filter("cpf", values.CPF, "Somente a pessoa com este CPF."),
+        Filter("cpf", values.CPF, "Somente a pessoa com este CPF.", "Only the person with this CPF."),
         Filter(
             "nome",
             values.NAME,
             "Palavras do nome, inteiras ou só o início, em qualquer ordem; todas devem constar.",
+            "Words of the name, whole or only their beginnings, in any order; all must occur.",
             Match.WORDS,
         ),
         Filter(
             "busca",
             values.SEARCH,
             "Só dígitos: CPFs que começam assim. Outro texto: como em nome. Vazia: sem filtro.",
+            "Only digits: CPFs that begin with them. Other text: as in --nome. Empty: no filter.",
             Match.SEARCH,
             may_be_empty=True,
         ),

@@ -20,12 +20,13 @@ class Kind:
     """One kind of value.
 
     `parse` turns a text into what is stored, and raises ValueError if the text is not of this kind. `accepts` says in
-    Portuguese what is accepted, and `encoding` what must be encoded in a URL. `json_type`, `pattern` and `choices`
-    describe the value for OpenAPI.
+    Portuguese what is accepted, and `english` says the same in English. `encoding` says, in Portuguese, what must be
+    encoded in a URL. `json_type`, `pattern` and `choices` describe the value for OpenAPI.
     """
 
     parse: Callable[[str], Stored]
     accepts: str
+    english: str
     example: str
     json_type: str = "string"
     pattern: str | None = None
@@ -101,7 +102,8 @@ def enumeration(*choices: str, accepted: tuple[str, ...] = ()) -> Kind:
             raise ValueError from None
 
     shown = accepted or choices
-    return Kind(parse, f"um destes valores: {', '.join(shown)}", shown[0], choices=shown)
+    listed = ", ".join(shown)
+    return Kind(parse, f"um destes valores: {listed}", f"one of {listed}", shown[0], choices=shown)
 
 
 @lru_cache(maxsize=65536)
@@ -208,14 +210,33 @@ EMPRESA: Final = "Empresa"
 STATUS: Final = enumeration("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")
 TIPO_PESSOA: Final = enumeration(PESSOA, EMPRESA, accepted=("PESSOA", "EMPRESA"))
 RESULTADO: Final = enumeration("VALID", "INVALID")
-BOOLEAN: Final = Kind(_bool, "um destes valores: true, false", "false", json_type="boolean", choices=("true", "false"))
-TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "consultaPessoaDefault")
+BOOLEAN: Final = Kind(
+    _bool,
+    "um destes valores: true, false",
+    "true or false",
+    "false",
+    json_type="boolean",
+    choices=("true", "false"),
+)
+TEXT: Final = Kind(str, "um texto de 1 a 200 caracteres", "a text of 1 to 200 characters", "consultaPessoaDefault")
 _LENGTH: Final = f"até 200 caracteres (no máximo {_MOST_FOLDED} após a normalização Unicode)"
-NAME: Final = Kind(_with_words, f"um nome com ao menos uma letra ou um dígito e {_LENGTH}", "maria silva")
-SEARCH: Final = Kind(_searchable, f"o início de um CPF, só com dígitos, ou palavras de um nome, com {_LENGTH}", "maria")
+_LENGTH_ENGLISH: Final = f"up to 200 characters (at most {_MOST_FOLDED} after Unicode normalization)"
+NAME: Final = Kind(
+    _with_words,
+    f"um nome com ao menos uma letra ou um dígito e {_LENGTH}",
+    f"a name with at least one letter or digit and {_LENGTH_ENGLISH}",
+    "maria silva",
+)
+SEARCH: Final = Kind(
+    _searchable,
+    f"o início de um CPF, só com dígitos, ou palavras de um nome, com {_LENGTH}",
+    f"the first digits of a CPF, or words of a name, with {_LENGTH_ENGLISH}",
+    "maria",
+)
 UUID: Final = Kind(
     _matching(_UUID, str.lower),
     "um UUID, como 0f8fad5b-d9cb-469f-a165-70867728950e",
+    "a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e",
     "0f8fad5b-d9cb-469f-a165-70867728950e",
     pattern=f"^{_UUID}$",
     format="uuid",
@@ -223,23 +244,27 @@ UUID: Final = Kind(
 CPF: Final = Kind(
     _matching(r"[0-9]{11}", str),
     "um CPF de 11 dígitos (0 a 9), sem máscara nem espaços",
+    "a CPF of 11 digits (0 to 9), without mask or spaces",
     "12345678909",
     pattern="^[0-9]{11}$",
 )
 DOCUMENTO: Final = Kind(
     _matching(r"[0-9]{11}|[0-9A-Za-z]{12}[0-9]{2}", str.upper),
     "um CPF de 11 dígitos ou um CNPJ de 14 caracteres (0 a 9 e A a Z), sem máscara nem espaços",
+    "a CPF of 11 digits or a CNPJ of 14 characters (0 to 9 and A to Z), without mask or spaces",
     "12345678909",
     pattern="^([0-9]{11}|[0-9A-Za-z]{12}[0-9]{2})$",
 )
 INSTANT: Final = Kind(
     parse_instant,
     "data e hora com fuso (ISO 8601), como 2026-01-31T12:00:00Z",
+    "a date and time with a time zone (ISO 8601), such as 2026-01-31T12:00:00Z",
     "2026-01-31T12:00:00.000Z",
     format="date-time",
 )
 _RANGE_PATTERN: Final = f"^{_DATE_PATTERN}({_TIME_PATTERN})?$"
 _RANGE_ACCEPTS: Final = "uma data, como 2026-01-31, ou data e hora com fuso (ISO 8601), como 2026-01-31T12:00:00Z"
+_RANGE_ENGLISH: Final = f"a date, such as 2026-01-31, or {INSTANT.english}"
 _PLUS: Final = "o + do fuso se escreve %2B na URL"
-SINCE: Final = Kind(_since, _RANGE_ACCEPTS, "2026-01-01", pattern=_RANGE_PATTERN, encoding=_PLUS)
-UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, "2026-01-31", pattern=_RANGE_PATTERN, encoding=_PLUS)
+SINCE: Final = Kind(_since, _RANGE_ACCEPTS, _RANGE_ENGLISH, "2026-01-01", pattern=_RANGE_PATTERN, encoding=_PLUS)
+UNTIL: Final = Kind(_until, _RANGE_ACCEPTS, _RANGE_ENGLISH, "2026-01-31", pattern=_RANGE_PATTERN, encoding=_PLUS)

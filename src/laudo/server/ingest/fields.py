@@ -186,14 +186,14 @@ class _Days(dict[str, int]):
 
 
 ACCEPTED: Final = {
-    "numero": "a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e",
-    "status": f"one of {', '.join(values.STATUS.choices)}",
-    "tipo_pessoa": f"one of {', '.join(values.TIPO_PESSOA.choices)}",
+    "numero": values.UUID.english,
+    "status": values.STATUS.english,
+    "tipo_pessoa": values.TIPO_PESSOA.english,
     "nome": "1 to 200 characters, no control characters",
     "atualizado_em": "an ISO 8601 instant with Z or offset, such as 2026-01-31T12:00:00.000Z, from 1970 to 9999",
     "resultado": f"{', '.join(values.RESULTADO.choices)} or null (in a CSV an empty cell)",
     "mensagem": "up to 500 characters, no control characters",
-    "pendente_validacao_manual": "true or false",
+    "pendente_validacao_manual": values.BOOLEAN.english,
     "numero_documento": "11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empresa, valid and without mask",
     "nome_pessoa": "1 to 200 characters (for Empresa it may be empty), no control characters",
 }
