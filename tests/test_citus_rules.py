@@ -269,7 +269,7 @@ def record(server: Server, tmp_path_factory: pytest.TempPathFactory) -> everythi
 def test_the_record_covers_every_function_that_queries_a_store(record: everything.Record) -> None:
     kept = (
         "server/migrations",
-        "server/patience",
+        "server/locks",
         "server/roles",
         "server/citus",
         "server/heartbeats",

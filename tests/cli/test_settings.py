@@ -8,7 +8,7 @@ import pytest
 
 from laudo.cli.options import opened
 from laudo.core.sql import Statement
-from laudo.server import patience
+from laudo.server import locks
 from laudo.server.config import SETTINGS, Settings
 from laudo.server.database import Unavailable
 from laudo.server.stores import open_store
@@ -42,14 +42,14 @@ def test_migrate_may_be_repeated(fresh: Shell) -> None:
 
 
 def test_a_migration_that_fails_midway_reports_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    retry = patience.retry
+    retry = locks.retry
 
     def breaking(work: Callable[[], bool], what: str, seconds: float) -> bool:
         if "0001_" not in what:
             raise Unavailable("the disk is full")
         return retry(work, what, seconds)
 
-    monkeypatch.setattr(patience, "retry", breaking)
+    monkeypatch.setattr(locks, "retry", breaking)
     result = fresh("migrate")
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(r"^error: the disk is full; kept: 0001_\w+\.sql; hint: run `laudo migrate` again", result.stderr)

@@ -2,7 +2,7 @@
 import { html, render, useRef, useState } from "./vendor/preact.js";
 import { connect, fetchOpenApi, parse, Refusal } from "./api.js";
 import { integer } from "./format.js";
-import { withRetries } from "./patience.js";
+import { withRetries } from "./retries.js";
 import { canStore, reloadRestoredPage, storedToken } from "./session.js";
 import { restoreTheme } from "./theme.js";
 

@@ -2,7 +2,7 @@
 import { Refusal } from "./api.js";
 import { mask, punctuate } from "./documents.js";
 import { stamp } from "./format.js";
-import { withRetries } from "./patience.js";
+import { withRetries } from "./retries.js";
 
 /** One cell, quoted when needed. A "'" turns what a spreadsheet would run as a formula into text, also after any separator inside the cell:
  * which one begins a new cell depends on the spreadsheet's settings. @param {unknown} value */

@@ -1,6 +1,6 @@
 // The server's limits, read from its OpenAPI document.
 import { fetchOpenApi } from "./api.js";
-import { withRetries } from "./patience.js";
+import { withRetries } from "./retries.js";
 import { store } from "./store.js";
 
 let learned = false;

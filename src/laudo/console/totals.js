@@ -1,6 +1,6 @@
 // Exact counts for filters and charts. Totals are cheap, so they are requested, never estimated.
 import { queue } from "./api.js";
-import { withRetries } from "./patience.js";
+import { withRetries } from "./retries.js";
 import { CHOICES } from "./format.js";
 
 const WIDTH = 4;

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
 from laudo.server.database import Database, Reader, StoreError
-from laudo.server.patience import lock_without_waiting, retry
+from laudo.server.locks import lock_without_waiting, retry
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
 """Distributed by id_organizacao; a table comes after those that its foreign keys name."""

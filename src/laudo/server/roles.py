@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
-from laudo.server import patience
+from laudo.server import locks
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.database import Connection, Database, StoreError, Unavailable
 
@@ -54,12 +54,12 @@ class RolesError(StoreError):
         self.statements = statements
 
 
-def grant(database: Database, *, seconds: float = patience.SECONDS) -> list[str]:
+def grant(database: Database, *, seconds: float = locks.SECONDS) -> list[str]:
     """Make the missing roles, grant the rights that each lacks, and revoke those that it should not have.
 
     Gives the statements that were run, none if all was right. Raises RolesError, StoreError.
     """
-    return patience.retry(partial(_grant, database), "granting", seconds)
+    return locks.retry(partial(_grant, database), "granting", seconds)
 
 
 def grant_on_new_tables(connection: Connection) -> None:
@@ -73,7 +73,7 @@ def _grant(database: Database) -> list[str]:
     statements: list[str] = []
     try:
         with database.transaction() as connection:
-            patience.lock_without_waiting(connection, "roles")
+            locks.lock_without_waiting(connection, "roles")
             statements += _missing(connection)
             for statement in statements:
                 connection.run_script(statement)

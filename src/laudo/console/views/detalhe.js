@@ -9,7 +9,7 @@ import { go, link } from "../router.js";
 import { SERVICE } from "../service.js";
 import { api } from "../session.js";
 import { announce } from "../store.js";
-import { Checked, OnPaper } from "./standing.js";
+import { Checked, OnPaper } from "./freshness.js";
 
 /** @typedef {import("../address.js").Place} Place */
 

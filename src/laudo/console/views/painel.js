@@ -8,7 +8,7 @@ import { link } from "../router.js";
 import { api } from "../session.js";
 import { announce } from "../store.js";
 import { countChoices, retryingApi } from "../totals.js";
-import { Late, OnPaper } from "./standing.js";
+import { Late, OnPaper } from "./freshness.js";
 import { Volume } from "./volume.js";
 
 const MOST_SHOWN = 4;

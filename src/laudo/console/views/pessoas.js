@@ -9,7 +9,7 @@ import { BeyondEnd, Pager, pageWords } from "../pager.js";
 import { Clear, Documento, Icon, Instant, Skeleton, Trouble, useScrollToTop } from "../parts.js";
 import { go, link } from "../router.js";
 import { announce, store, useStore } from "../store.js";
-import { Checked, News } from "./standing.js";
+import { Checked, News } from "./freshness.js";
 import { Header, SortSelect } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */

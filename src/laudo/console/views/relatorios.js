@@ -10,7 +10,7 @@ import { Icon, NoReports, Skeleton, Trouble, useMedia, useScrollToTop } from "..
 import { go } from "../router.js";
 import { announce, store, useStore } from "../store.js";
 import { Filters, NARROW } from "./filters.js";
-import { Checked, News } from "./standing.js";
+import { Checked, News } from "./freshness.js";
 import { RelatorioTable } from "./table.js";
 
 /** @typedef {import("../address.js").Place} Place */

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
 from laudo.core.tally import COARSE
-from laudo.server import patience, roles, schema
+from laudo.server import locks, roles, schema
 from laudo.server.database import Connection, Database, StoreError
 from laudo.server.ingest import vocabulary
 from laudo.server.ingest.changes import lock_writers
@@ -30,7 +30,7 @@ def migrate(
     database: Database,
     *,
     folder: Traversable | None = None,
-    seconds: float = patience.SECONDS,
+    seconds: float = locks.SECONDS,
     on_applied: OnApplied = lambda _name: None,
 ) -> list[str]:
     """Bring the store's schema up to date; gives the names of the files applied, none if it already was.
@@ -49,7 +49,7 @@ def migrate(
         if file.name in known:
             continue
         apply = _build if file.name.endswith(_CONCURRENT) else _apply
-        if patience.retry(partial(apply, database, file), f"the migration {file.name}", seconds):
+        if locks.retry(partial(apply, database, file), f"the migration {file.name}", seconds):
             applied.append(file.name)
             on_applied(file.name)
     return applied
@@ -73,7 +73,7 @@ def _option(schema: str) -> str:
 
 def _apply(database: Database, file: Traversable) -> bool:
     with database.transaction() as connection:
-        patience.lock_without_waiting(connection, _LOCK)
+        locks.lock_without_waiting(connection, _LOCK)
         if file.name in schema.applied(connection):
             return False
         text = file.read_text(encoding="utf-8")
