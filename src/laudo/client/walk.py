@@ -53,7 +53,10 @@ class Batch(Generic[I]):
 
 
 class Walk(Generic[I]):
-    """One walk. Make `next_call` until it is None; `take` each answer, in the order of calls, if it `accepts` it."""
+    """One walk: make each `next_call`, and `take` the answers in the order of the calls, if it `accepts` them.
+
+    It is over when there is no next call although every answer was taken.
+    """
 
     def __init__(self, call: ListCall[I], *, rows: int | None, workers: int = 1, start: Place | None = None) -> None:
         """`workers` above 1 walks by page numbers, the only way to ask in parallel; a `start` decides itself.
