@@ -111,6 +111,6 @@ def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
             walked = [lookup for lookup, _ in noted if isinstance(lookup, Plain) and not lookup.counted]
             pages.append((len(page.itens), walked))
             noted.clear()
-        left, sought = pages[-1]
+        left, lookups = pages[-1]
         assert left < 75, asked
-        assert all(not lookup.few and lookup.limit == left for lookup in sought), asked
+        assert all(not lookup.few and lookup.limit == left for lookup in lookups), asked

@@ -19,7 +19,7 @@ from laudo.core.lookups import Asking, together
 from laudo.core.part import Part, part_of
 from laudo.core.points import Counted
 from laudo.core.reading import Reading
-from laudo.core.sought import Sought
+from laudo.core.target import Target
 
 COMBINATION: Final = 40
 """What it costs to count the rows of one facet in a range."""
@@ -28,29 +28,29 @@ _AHEAD: Final = 8
 
 
 def read(
-    collected: Reading, sought: Sought, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
+    collected: Reading, target: Target, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
 ) -> Asking[Counted]:
     """Collect a page, and give what has been counted of the list by then.
 
     Nothing is collected if a period leaves no row out: the caller reads on without it. `beginning` is the word with
     which all names of the range begin (see `Lead`).
     """
-    query, facets, group = sought.query, sought.facets, sought.group
+    query, facets, group = target.query, target.facets, target.group
     total, known = (counted.total, counted.points) if counted else (None, {})
-    groups = sought.groups
+    groups = target.groups
     # An order with an axis has one group. Of several groups, the first one is enough for most pages.
     whole, ahead = [group] if total is None else [], [] if query.order.field.axis else groups[:1]
     spans = yield from together(*(tally.span(bounds, each) for each in (*whole, *ahead)))
     held = [span.total for span in spans]
     total = held[0] if total is None else total
     held = held[len(whole) :] if ahead else [total]
-    skip, left = sought.skip, total
+    skip, left = target.skip, total
     if skip >= total or (query.period and total == group.total):
         return Counted(total, known)
-    matching = sought.matching(total, through=bounds.axis, beginning=beginning)
+    matching = target.matching(total, through=bounds.axis, beginning=beginning)
     counting = COMBINATION * len(facets.numbers(group))
     if ahead and skip + query.rows > held[0] and matching.collect_cost(skip + query.rows) <= counting:
-        collected.take((yield matching.collected(query.rows, skip, sought.after)))
+        collected.take((yield matching.collected(query.rows, skip, target.after)))
         return Counted(total, known)
     for number, each in enumerate(groups):
         if not (collected.wanted and left):
@@ -60,9 +60,9 @@ def read(
         if skip < held[number]:
             of_group = replace(matching, numbers=each.numbers, total=held[number])
             part = part_of(of_group, bounds, facets, each, known)
-            limit, passed = min(collected.wanted, part.total - skip), sought.item_in(each)
+            limit, passed = min(collected.wanted, part.total - skip), target.item_in(each)
             if passed:
-                part, passed = _resumed(sought, bounds, part, total, groups[1:])
+                part, passed = _resumed(target, bounds, part, total, groups[1:])
             yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.kept}
@@ -76,20 +76,20 @@ def _held(bounds: Bounds, facets: Facets, groups: list[Group]) -> Asking[list[in
     return [facets.sum(held, group) for group in groups]
 
 
-def _resumed(sought: Sought, bounds: Bounds, part: Part, total: int, following: list[Group]) -> tuple[Part, After]:
+def _resumed(target: Target, bounds: Bounds, part: Part, total: int, following: list[Group]) -> tuple[Part, After]:
     """Describe the item after which a walk goes on, and the end of the walk, in terms of the item's own part.
 
     `after.seen` counts items of the whole list. Without `following` groups, as many rows are left of the part as
     of the list. With them, their rows must be counted: `ends` does so once a walk has found too few rows, unless
     collecting the part costs less.
     """
-    after, facets = cast("After", sought.after), sought.facets
+    after, facets = cast("After", target.after), target.facets
     if not following:
         return part, replace(after, seen=after.seen + part.total - total)
 
     def ends(rows: int) -> Asking[bool]:
         counting = COMBINATION * sum(len(facets.numbers(each)) for each in following)
-        if after.version == CHANGED or counting >= part.matching.collect_cost(sought.query.rows):
+        if after.version == CHANGED or counting >= part.matching.collect_cost(target.query.rows):
             return False
         return total == after.seen + rows + sum((yield from _held(bounds, facets, following)))
 

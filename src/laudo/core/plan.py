@@ -27,8 +27,8 @@ from laudo.core.lookups import Asking, Found, Plain, Read, Together, Whole, Word
 from laudo.core.points import Counted, Known, Lead
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
-from laudo.core.sought import Sought
 from laudo.core.tally import Span
+from laudo.core.target import Target
 from laudo.core.walking import Matching
 
 FAR: Final = 50_000
@@ -67,17 +67,17 @@ def page(query: Query, facets: Facets, after: After | None = None, counted: Coun
     bounds = ranges.asked(query)
     if not group.total:
         return Page(0, 0, b"")
-    sought = Sought(query, facets, group, after)
+    target = Target(query, facets, group, after)
     several = len(bounds) > 1 or (bounds and query.words)
     if query.exact or (several and group.total <= FEW):
-        return (yield from _exact(sought, total))
+        return (yield from _exact(target, total))
     if several:
-        return (yield from _tested(sought, bounds, counted))
+        return (yield from _tested(target, bounds, counted))
     if query.words:
-        return (yield from _searched(sought, counted))
+        return (yield from _searched(target, counted))
     if bounds:
-        return (yield from _bounded(sought, bounds[0], counted))
-    return (yield from _ordered(sought.without_distant_item))
+        return (yield from _bounded(target, bounds[0], counted))
+    return (yield from _ordered(target.without_distant_item))
 
 
 def takes_facets(query: Query) -> bool:
@@ -110,16 +110,16 @@ def _whole(read: Read, total: int | None) -> Steps:
     return Page(total, shown, items or b"") if total else Page(0, 0, b"")
 
 
-def _ordered(sought: Sought) -> Steps:
+def _ordered(target: Target) -> Steps:
     """Filters on facets only, in any order: the total is a sum of facets, and the tally says where the page starts."""
-    total, skip = sought.group.total, sought.skip
+    total, skip = target.group.total, target.skip
     if skip >= total:
         return Page(total, 0, b"")
-    matching = sought.matching(total)
+    matching = target.matching(total)
     if _are_few(matching):
-        return (yield from _walked_or_collected(sought, matching))
-    collected = Reading(sought.query.rows, of=sought.facets.total)
-    yield from reading.read(collected, _stretches(sought), skip)
+        return (yield from _walked_or_collected(target, matching))
+    collected = Reading(target.query.rows, of=target.facets.total)
+    yield from reading.read(collected, _stretches(target), skip)
     return Page(total, collected.count, collected.items)
 
 
@@ -132,169 +132,169 @@ def _are_few(matching: Matching) -> bool:
 
 
 def _bounded(
-    sought: Sought, bounds: Bounds, counted: Counted | None, *, span: Span | None = None, beginning: str = ""
+    target: Target, bounds: Bounds, counted: Counted | None, *, span: Span | None = None, beginning: str = ""
 ) -> Steps:
     """A range of one axis, also with filters on facets: the total is the difference of two ranks on that axis.
 
     `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
-    query, placed = sought.query, sought.without_distant_item
-    axis, collected = query.order.field.axis, Reading(query.rows, of=sought.facets.total)
+    query, placed = target.query, target.without_distant_item
+    axis, collected = query.order.field.axis, Reading(query.rows, of=target.facets.total)
     if ranges.lies_in(bounds, query.order):
         known = Span(0, counted.total) if counted and placed.after else None
         total = yield from ranges.read(collected, placed, bounds, span or known)
         return Page(total, collected.count, collected.items)
     has_index = axis is None or axis.shows(bounds.axis) or beginning  # One index has the order and the range.
     if not (query.period and has_index):
-        counted = counted or Counted((yield from tally.span(bounds, sought.group)).total)
+        counted = counted or Counted((yield from tally.span(bounds, target.group)).total)
         through = None if query.exact else bounds.axis
-        matching = sought.matching(counted.total, through=through, beginning=beginning)
-        if not has_index or matching.cost(query.rows, sought.skip, sought.after) <= FAR:
-            return (yield from _walked_or_collected(sought, matching))
+        matching = target.matching(counted.total, through=through, beginning=beginning)
+        if not has_index or matching.cost(query.rows, target.skip, target.after) <= FAR:
+            return (yield from _walked_or_collected(target, matching))
     counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
-    if query.period and counted.total == sought.group.total:  # It leaves no row out: read on without it.
+    if query.period and counted.total == target.group.total:  # It leaves no row out: read on without it.
         return (yield from _ordered(replace(placed, query=query.during(EVER))))
     return Page(counted.total, collected.count, collected.items, counted.points)
 
 
-def _searched(sought: Sought, counted: Counted | None) -> Steps:
+def _searched(target: Target, counted: Counted | None) -> Steps:
     """Words of a name: counters tell how many persons have one word, the index of words how many have several.
 
     The rarest words lead to names, which are tested for the others: counted and collected in one look-up. If all names
     with the rarest word begin with it, they lie together in the order by name, and that range leads to them.
     """
-    words, total = sought.query.words, counted.total if counted else None
+    words, total = target.query.words, counted.total if counted else None
     if len(words) == 1:
-        return (yield from _one_word(sought, counted))
+        return (yield from _one_word(target, counted))
     lead = (counted and counted.lead) or (yield from leads.of_words(words))
     if total is None and lead.most > FEW:
-        named = yield from leads.of_name(lead.words[:1], sought.group)
+        named = yield from leads.of_name(lead.words[:1], target.group)
         lead = named[0] if named else lead
     if total is None and lead.beginning:
-        [(total, *_)] = yield replace(_count_only(sought, lead.beginning), through=lead.through)
+        [(total, *_)] = yield replace(_count_only(target, lead.beginning), through=lead.through)
     elif total is None and (lead.most <= FEW or len(lead.words) < len(words)):
-        return replace((yield from _collected(sought, None, through=lead.words)), lead=lead)
+        return replace((yield from _collected(target, None, through=lead.words)), lead=lead)
     elif total is None:
         [(total,)] = yield Found(words)
     looked_at = None if len(lead.words) > 1 else lead.most
-    of = lead.most if lead.through is sought.query.order.field.axis else None
-    matching = sought.matching(total, of=of, through=lead.through, looked_at=looked_at, beginning=lead.beginning)
-    return replace((yield from _walked_or_collected(sought, matching)), lead=lead)
+    of = lead.most if lead.through is target.query.order.field.axis else None
+    matching = target.matching(total, of=of, through=lead.through, looked_at=looked_at, beginning=lead.beginning)
+    return replace((yield from _walked_or_collected(target, matching)), lead=lead)
 
 
-def _one_word(sought: Sought, counted: Counted | None) -> Steps:
+def _one_word(target: Target, counted: Counted | None) -> Steps:
     """One word: if all names that have it begin with it, they are a range of the order by name.
 
     This is not checked on a walk in that order before its end is near, nor for a cheap page of another order.
     """
-    query, after = sought.query, sought.after
+    query, after = target.query, target.after
     if counted is None:
         [(total,)] = yield Found(query.words)
         counted = Counted(total)
-    matching, bounds = sought.matching(counted.total, through=query.words), ranges.of_names(query.words[0])
+    matching, bounds = target.matching(counted.total, through=query.words), ranges.of_names(query.words[0])
     if ranges.lies_in(bounds, query.order):
         is_far = after is None or after.seen + query.rows > counted.total
     else:
-        is_far = matching.cost(query.rows, sought.skip, after) > FAR
-    span = (yield from tally.span(bounds, sought.group)) if is_far else None
+        is_far = matching.cost(query.rows, target.skip, after) > FAR
+    span = (yield from tally.span(bounds, target.group)) if is_far else None
     if span and span.total == counted.total:
-        return (yield from _bounded(sought, bounds, counted, span=span, beginning=query.words[0]))
-    return (yield from _walked_or_collected(sought, matching))
+        return (yield from _bounded(target, bounds, counted, span=span, beginning=query.words[0]))
+    return (yield from _walked_or_collected(target, matching))
 
 
-def _tested(sought: Sought, bounds: list[Bounds], counted: Counted | None) -> Steps:
+def _tested(target: Target, bounds: list[Bounds], counted: Counted | None) -> Steps:
     """Words and ranges together: no index answers them all, so the rows of the narrowest are tested for the others.
 
     If they are few, one look-up counts and collects them. If they are many, they are counted first; then the page is
     walked to or collected.
     """
-    query, group, total = sought.query, sought.group, counted.total if counted else None
+    query, group, total = target.query, target.group, counted.total if counted else None
     words = [leads.of_words(query.words)] if query.words else []
     found = yield from together(*words, *(leads.few(each, group, FEW) for each in bounds))
     least = min(found, key=attrgetter("most"))
     if least.most <= FEW:
-        return (yield from _collected(sought, total, through=least.through))
+        return (yield from _collected(target, total, through=least.through))
     named, *ranged = yield from together(
         leads.of_name(query.words, group), *(leads.within(each, group) for each in bounds)
     )
     left_out = group.total - ranged[0][0].most if query.period else group.total
     if not left_out:
-        return (yield from page(query.during(EVER), sought.facets, sought.after, counted))
+        return (yield from page(query.during(EVER), target.facets, target.after, counted))
     without_period = found[0] if words else ranged[-1][0]  # A single word or prefix leads to exactly these rows.
     found[len(words) :] = chain(named, *ranged)
     least, beginning = min(found, key=partial(leads.cost, query)), named[0].beginning if named else ""
     outside = Lead(query.resource.newest_axis, left_out)
     outside_is_cheaper = leads.cost(query, least) > leads.cost(query, outside)
     if total is None and query.period and outside_is_cheaper and len((*query.words, *bounds[1:])) == 1:
-        total = without_period.most - (yield from _left_out(sought, beginning))
+        total = without_period.most - (yield from _left_out(target, beginning))
     if total is None:
-        [(total, *_)] = yield replace(_count_only(sought, beginning), through=least.through)
+        [(total, *_)] = yield replace(_count_only(target, beginning), through=least.through)
     of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
-    matching = sought.matching(total, of=of, through=least.through, looked_at=least.most, beginning=beginning)
-    return (yield from _walked_or_collected(sought, matching))
+    matching = target.matching(total, of=of, through=least.through, looked_at=least.most, beginning=beginning)
+    return (yield from _walked_or_collected(target, matching))
 
 
-def _left_out(sought: Sought, beginning: str) -> Asking[int]:
+def _left_out(target: Target, beginning: str) -> Asking[int]:
     """Count the rows outside the period that match everything else."""
-    query, period = sought.query, sought.query.period or EVER
-    asked = (_count_only(replace(sought, query=query.during(each)), beginning) for each in period.complement)
+    query, period = target.query, target.query.period or EVER
+    asked = (_count_only(replace(target, query=query.during(each)), beginning) for each in period.complement)
     counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
     return sum(rows[0][0] for rows in counts)
 
 
-def _count_only(sought: Sought, beginning: str) -> Plain:
-    return replace(sought.plain(counted=True, beginning=beginning), limit=0, skip=0, after=None)
+def _count_only(target: Target, beginning: str) -> Plain:
+    return replace(target.plain(counted=True, beginning=beginning), limit=0, skip=0, after=None)
 
 
-def _exact(sought: Sought, total: int | None) -> Steps:
+def _exact(target: Target, total: int | None) -> Steps:
     """Filters that name one report, document or person, or that leave few rows: all matching rows are collected.
 
     Only a document may have many reports. Of these, the filters on facets may still leave few.
     """
-    query, group = sought.query, sought.group
+    query, group = target.query, target.group
     if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
-        return (yield from _collected(sought, total))
+        return (yield from _collected(target, total))
     if total is None or total <= FEW:
-        [(found, shown, items)] = yield sought.plain(counted=True, most=FEW + 1)
+        [(found, shown, items)] = yield target.plain(counted=True, most=FEW + 1)
         if found is not None:
             return Page(found, shown, items or b"")
     if group.numbers and group.total <= FEW:
-        return (yield from _collected(sought, total, through=query.resource.newest_axis))
-    return (yield from _one_document(sought, total))
+        return (yield from _collected(target, total, through=query.resource.newest_axis))
+    return (yield from _one_document(target, total))
 
 
-def _one_document(sought: Sought, total: int | None) -> Steps:
+def _one_document(target: Target, total: int | None) -> Steps:
     """One document with many reports: they are a range of the order by document."""
-    query = sought.query
+    query = target.query
     bounds = ranges.of_document(query.exact[0].value)
     if query.period is None:
-        return (yield from _bounded(sought, bounds, None if total is None else Counted(total)))
+        return (yield from _bounded(target, bounds, None if total is None else Counted(total)))
     if total is None:
-        [period], numbers = ranges.asked(query), sought.group.numbers
+        [period], numbers = ranges.asked(query), target.group.numbers
         total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, period)
-    return (yield from _walked_or_collected(sought, sought.matching(total)))
+    return (yield from _walked_or_collected(target, target.matching(total)))
 
 
-def _collected(sought: Sought, total: int | None, *, through: Axis | Words | None = None) -> Steps:
+def _collected(target: Target, total: int | None, *, through: Axis | Words | None = None) -> Steps:
     """Collect the matching rows, and count them if the total is not known, in one look-up."""
-    [(found, shown, items)] = yield sought.plain(counted=total is None, through=through)
+    [(found, shown, items)] = yield target.plain(counted=total is None, through=through)
     return Page(found if total is None else total, shown, items or b"")
 
 
-def _walked_or_collected(sought: Sought, matching: Matching) -> Steps:
+def _walked_or_collected(target: Target, matching: Matching) -> Steps:
     """Walk, which costs more the higher the page's number, or collect, which costs more the more rows match."""
-    query = sought.query
+    query = target.query
     if not query.cursor and query.offset >= matching.total:
         return Page(matching.total, 0, b"")
-    [(_, shown, items)] = yield from matching.take(query.rows, sought.skip, sought.after)
+    [(_, shown, items)] = yield from matching.take(query.rows, target.skip, target.after)
     return Page(matching.total, shown, items or b"")
 
 
-def _stretches(sought: Sought) -> Iterator[Stretch]:
+def _stretches(target: Target) -> Iterator[Stretch]:
     """Give the stretches of a list that are read in turn, each in the order of one axis."""
-    order = sought.query.order
+    order = target.query.order
     axis = order.field.axis or _NUMERO
     falling = order.field.axis is not None and order.falling
-    for group in sought.groups:
-        passed = sought.item_in(group)
+    for group in target.groups:
+        passed = target.item_in(group)
         yield Stretch(axis, falling, group, after=axis.key(passed.value, passed.key) if passed else None)

@@ -13,8 +13,8 @@ from laudo.core.lookups import Asking
 from laudo.core.query import Query
 from laudo.core.reading import Reading, Stretch
 from laudo.core.resources import Order
-from laudo.core.sought import Sought
 from laudo.core.tally import Span
+from laudo.core.target import Target
 from laudo.core.values import prefix_end
 
 _DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
@@ -51,37 +51,37 @@ def lies_in(bounds: Bounds, order: Order) -> bool:
     return axis in {None, _DOCUMENTO} or (axis is axes.RELATORIO_NUMERO and not order.falling)
 
 
-def read(collected: Reading, sought: Sought, bounds: Bounds, span: Span | None) -> Asking[int]:
+def read(collected: Reading, target: Target, bounds: Bounds, span: Span | None) -> Asking[int]:
     """Collect a page in an order in which a range's rows lie (`lies_in`), and give the total.
 
     `span` says where they are, if that is known. In a sort by a field of few values, the rows with each value are read
     in turn.
     """
-    group, skip = sought.group, sought.skip
-    if sought.query.order.field.axis is None:
-        total, parts = yield from _parts(sought, bounds)
+    group, skip = target.group, target.skip
+    if target.query.order.field.axis is None:
+        total, parts = yield from _parts(target, bounds)
     else:
         span = span or (yield from tally.span(bounds, group))
         total, parts = span.total, [(group, span)]
     if skip < total:
         collected.of = collected.of * total // group.total
-        yield from reading.read(collected, _stretches(sought, bounds, parts), skip)
+        yield from reading.read(collected, _stretches(target, bounds, parts), skip)
     return total
 
 
-def _parts(sought: Sought, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
+def _parts(target: Target, bounds: Bounds) -> Asking[tuple[int, list[tuple[Group, Span]]]]:
     """Count a range's rows, and give each group with its span, from the item's group on."""
-    facets = sought.facets
-    before, held = yield from tally.span_by_facet(bounds, facets.totals(sought.group))
-    parts = [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in sought.groups]
+    facets = target.facets
+    before, held = yield from tally.span_by_facet(bounds, facets.totals(target.group))
+    parts = [(each, Span(facets.sum(before, each), facets.sum(held, each))) for each in target.groups]
     return held.total(), parts
 
 
-def _stretches(sought: Sought, bounds: Bounds, parts: list[tuple[Group, Span]]) -> Iterator[Stretch]:
+def _stretches(target: Target, bounds: Bounds, parts: list[tuple[Group, Span]]) -> Iterator[Stretch]:
     axis, lower, upper = bounds
-    falling = sought.query.order.falling and axis is not _DOCUMENTO  # All reports of one document have the same value.
+    falling = target.query.order.falling and axis is not _DOCUMENTO  # All reports of one document have the same value.
     for group, span in parts:
-        passed = sought.item_in(group)
+        passed = target.item_in(group)
         yield Stretch(
             axis,
             falling=falling,

@@ -47,7 +47,7 @@ def _merged(lookup: Read, column: str, where: Where, dialect: Dialect) -> Statem
 def _gathered(lookup: Read, where: Where, dialect: Dialect) -> Statement:
     """Find all rows of the facets' own ranges, sort them, and take the first."""
     axis = lookup.axis
-    where.testing(lookup.across).having(lookup.facets, sought=True)
+    where.testing(lookup.across).having(lookup.facets, indexed=True)
     source_ = dialect.source(axis.table, axis.facet_index or axis.gathering)
     keys = dialect.collected(axis.table, source_, where.clause, order(axis, falling=lookup.falling))
     return Statement(keys.text, (*keys.params, lookup.limit, lookup.skip))
@@ -57,7 +57,7 @@ def _in_order(lookup: Read, column: str, where: Where, dialect: Dialect) -> Stat
     """Take the rows asked for from the beginning of a range, or from its first `most` rows."""
     ordered, page = order(lookup.axis, falling=lookup.falling), (lookup.limit, lookup.skip)
     if lookup.most is None:
-        where.testing(lookup.across).having(lookup.facets, sought=False)
+        where.testing(lookup.across).having(lookup.facets, indexed=False)
     if not is_mixed(ordered):
         return _first(lookup, column, where, ordered, dialect, *page)
     columns, wanted = ", ".join((column, *lookup.axis.names)), (sum(page), 0)

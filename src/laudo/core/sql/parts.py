@@ -92,10 +92,10 @@ class Where(Clauses):
         self.range(self._axis, lower, upper)
         return self
 
-    def having(self, numbers: Numbers, *, sought: bool = True) -> "Where":
-        """Test for facets, in each row if they are not `sought`: no index that begins with the facet has the order."""
+    def having(self, numbers: Numbers, *, indexed: bool = True) -> "Where":
+        """Test for facets, in each row if they are not `indexed`: no index that begins with the facet has the order."""
         if numbers is not None:
-            test = self._dialect.member("facet") if sought else self._dialect.among(self._dialect.unindexed("facet"))
+            test = self._dialect.member("facet") if indexed else self._dialect.among(self._dialect.unindexed("facet"))
             self.add(test, list(numbers))
         return self
 

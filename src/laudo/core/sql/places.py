@@ -62,7 +62,7 @@ def at(lookup: At, owner: Owner, dialect: Dialect) -> Statement:
         rows = Statement(f"FROM {source_} WHERE {where} ORDER BY {names}", where.params)
         found = tested(names, rows, lookup, dialect)
         return Statement(f"SELECT {names} FROM ({found.text}) AS found LIMIT 1 OFFSET ?", (*found.params, lookup.skip))
-    where.testing(lookup.across).having(lookup.facets, sought=lookup.axis.facet_index is not None)
+    where.testing(lookup.across).having(lookup.facets, indexed=lookup.axis.facet_index is not None)
     text = f"SELECT {names} FROM {source_} WHERE {where} ORDER BY {names} LIMIT 1 OFFSET ?"
     return Statement(text, (*where.params, lookup.skip))
 
@@ -72,7 +72,7 @@ def count(lookup: Count, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.through and lookup.across is not None:
         return _through(lookup, lookup.across, owner, dialect)
     where = Where(axis, owner, dialect).between(lookup.lower, lookup.upper)
-    where.testing(lookup.across).having(facets, sought=axis.facet_index is not None)
+    where.testing(lookup.across).having(facets, indexed=axis.facet_index is not None)
     if lookup.most is not None:
         limited = f"SELECT 1 FROM {_source(axis, facets, dialect)} WHERE {where} LIMIT ?"
         return Statement(f"SELECT count(*) FROM ({limited}) AS found", (*where.params, lookup.most))

@@ -13,7 +13,7 @@ from laudo.core.query import Query
 from laudo.core.walking import Matching
 
 
-class Sought(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """The page that a query asks for, of the rows whose facets are in `group`; `facets` are all that the owner has.
 
     If the query has a cursor, the page comes right after the item `after`. For a numbered page, `after` may be any item
