@@ -264,7 +264,7 @@ class Asker:
     def answer(self, query: Query, pages: Pages | None = None) -> bytes:
         """Ask as a worker does; nothing is kept unless `pages` keep it."""
         asked = pages or self._pages
-        found = asked.in_one_statement(self._database, self._caller, query, None, None) or read(
+        found = asked.answer_in_one_statement(self._database, self._caller, query, None, None) or read(
             self._database, lambda connection: asked.answer(connection, self._caller, query)
         )
         return found.body if isinstance(found, Answer) else b""
@@ -281,7 +281,7 @@ class Asker:
                 query.rows,
                 query.offset,
                 None,
-                few=few,
+                collect=few,
                 counted=True,
                 through=query.words[:2] or None,
             )

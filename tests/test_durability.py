@@ -310,7 +310,7 @@ def _imported(database: Database, account: Account, *batches: Relatorio) -> None
     ingest = Ingest(database, account.id_conta)
     for each in batches:
         ingest.write([each])
-    ingest.erase_former_names()
+    ingest.erase_old_names()
 
 
 def erased_though_absent(database: Database, account: Account) -> None:

@@ -24,7 +24,7 @@ EACH: Final = ROWS // OF_PERIOD
 ORDER: Final = Order(RELATORIOS.field("numero"), descending=False)
 
 PERIOD: Final = Bounds(axes.RELATORIO_RECENCY, None, (0, b""))
-FETCHED: Final = Across(PERIOD, (1,), shows=False)
+FETCHED: Final = Across(PERIOD, (1,), covers=False)
 
 
 class Layout(list[int]):
@@ -49,7 +49,7 @@ def _key(_axis: Axis, _group: Group, place: int) -> Asking[Key]:
 def _narrowed(layout: Layout, row: int, *, upper: bool) -> tuple[Point, Point]:
     axis, group = axes.RELATORIO_NUMERO, Group(None, None, ROWS)
     matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, len(layout), ROWS)
-    shown = Across(PERIOD, None, shows=True)
+    shown = Across(PERIOD, None, covers=True)
     part = Part(axis, group, matching, Points((), end=Point(None, ROWS, len(layout))), None, shown)
     assert not list(guesses._narrow(part, row, upper=upper))
     return part.points.around_row(row)

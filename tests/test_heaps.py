@@ -279,7 +279,7 @@ def test_a_walk_by_a_field_never_collects_the_rows_after_its_item(
     store.write(account, reports)
     pages = acme.walk(f"/relatorios?sort=status&atualizado_em_de={render_instant(NOON)}")
     assert [item["numero"] for page in pages for item in page.itens] == [numero(number) for number in range(190)]
-    assert not any(isinstance(lookup, Plain) and lookup.few and lookup.after for lookup, _ in noted)
+    assert not any(isinstance(lookup, Plain) and lookup.collect and lookup.after for lookup, _ in noted)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -115,7 +115,7 @@ def test_a_commit_during_a_request_is_seen_completely_or_not_at_all(
     for at in count():
         client = Client(new_app(database), account.token)
         if is_warm:
-            # Now the facets are cached but not the page, and the store counts as calm if its state is asked for.
+            # Now the facets are cached but not the page, and the store counts as unchanged if its state is asked for.
             for _ in range(4):
                 client.get(f"{url}{'&' if '?' in url else '?'}rows=50")
         before = state_of(Client(new_app(), account.token).get(url))

@@ -113,4 +113,4 @@ def test_the_last_page_of_a_walk_costs_no_more_than_the_others(
             noted.clear()
         left, lookups = pages[-1]
         assert left < 75, asked
-        assert all(not lookup.few and lookup.limit == left for lookup in lookups), asked
+        assert all(not lookup.collect and lookup.limit == left for lookup in lookups), asked

@@ -105,7 +105,7 @@ def test_a_range_of_names_is_read_only_if_all_matches_begin_with_the_word(
 @pytest.mark.parametrize("sort", SORTS)
 def test_a_prefix_uses_the_index_only_in_the_order_by_name(dialect: Dialect, sort: str) -> None:
     asked = query.parse(PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
-    walk = Plain(asked, None, asked.order, 25, 0, None, few=False, beginning="maria")
+    walk = Plain(asked, None, asked.order, 25, 0, None, collect=False, beginning="maria")
     text = sql.statement(walk, Owner(1, 1), dialect).text
     column = "nome_busca" if sort.endswith("nome") else dialect.unindexed("nome_busca", is_text=True)
     assert f"{column} >= ? AND {column} < ?" in text

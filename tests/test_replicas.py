@@ -389,7 +389,7 @@ def test_a_heartbeat_is_dated_before_its_transaction_begins(cluster: Cluster) ->
 
     with closing(Timed(open_store(cluster.primary.url(), write=True))) as primary:
         watch = Watch(Watched(0, "", primary), (), lag_ms=LONG_MS, bounds=Bounds(), report=None)
-        watch._check_primary(primary)
+        watch._write_heartbeat(primary)
         assert watch._beats.moment(watch._beats.last()) <= begun[0]
 
 

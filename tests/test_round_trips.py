@@ -121,7 +121,7 @@ def test_a_changed_list_costs_an_unfiltered_page_one_more_round_trip(
 
 @pytest.mark.parametrize("url", STATEMENTS)
 def test_the_caller_is_not_checked_again_while_the_store_is_unchanged(acme: Client, counted: Counted, url: str) -> None:
-    counted.state = b"calm"
+    counted.state = b"unchanged"
     for _ in range(2):
         assert acme.get("/usuario?x").status == 400
         assert counted.since() == (1, KNOWN_CALLER)
@@ -134,7 +134,7 @@ def test_the_caller_is_not_checked_again_while_the_store_is_unchanged(acme: Clie
 
 
 def test_a_store_that_keeps_changing_costs_one_extra_round_trip_once(acme: Client, counted: Counted) -> None:
-    counted.state = b"calm"
+    counted.state = b"unchanged"
     bodies = {acme.get("/relatorios").body for _ in range(4)}
     counted.since()
     for number in range(4):
@@ -148,7 +148,7 @@ def test_a_store_that_keeps_changing_costs_one_extra_round_trip_once(acme: Clien
 
 
 def test_a_page_fetched_without_its_caller_is_used_after_the_caller_check(acme: Client, counted: Counted) -> None:
-    counted.state = b"calm"
+    counted.state = b"unchanged"
     assert [acme.get(f"/relatorios?rows={rows}").status for rows in (50, 75)] == [200, 200]
     counted.since()
     counted.state = b"changed"
@@ -159,7 +159,7 @@ def test_a_page_fetched_without_its_caller_is_used_after_the_caller_check(acme: 
 def test_a_revoked_token_gets_nothing_fetched_before_the_caller_check(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
-    counted.state = b"calm"
+    counted.state = b"unchanged"
     urls = ("/relatorios", "/relatorios?sort=nome", "/usuario", "/usuario?x")
     assert [acme.get(url).status for url in urls * 2] == [200, 200, 200, 400] * 2
     store.revoke(account.id_token)
@@ -182,7 +182,7 @@ class Failing(Counted):
 def test_a_repeated_request_fails_as_soon_as_the_store_fails(new_app: NewApp, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as database:
         failing = Failing(database)
-        failing.state = b"calm"
+        failing.state = b"unchanged"
         client = Client(new_app(failing), account.token)
         assert [client.get("/usuario").status for _ in range(4)] == [200] * 4
         failing.since()

@@ -74,7 +74,7 @@ def test_the_rarest_word_leads_and_its_names_are_tested_for_the_others(nome: str
     *found, last = looked_up
     assert sorted(found, key=attrgetter("words")) == sorted(counters(*nome.split()), key=attrgetter("words"))
     assert isinstance(last, Plain)
-    assert (last.through, last.few, last.counted) == (leading, True, True)
+    assert (last.through, last.collect, last.counted) == (leading, True, True)
     assert page == plan.Page(25, 25, ITEMS, lead=Lead(leading, HAVE[leading[0]]))
 
 
@@ -85,7 +85,7 @@ def test_the_rarest_word_leads_and_its_names_are_tested_for_the_others(nome: str
 def test_a_second_word_is_looked_up_only_if_it_is_not_much_more_common(nome: str, leading: Words) -> None:
     page, looked_up = asked(f"nome={nome.replace(' ', '+')}")
     assert isinstance(last := looked_up[-1], Plain)
-    assert (last.through, last.few, last.counted) == (leading, True, True)
+    assert (last.through, last.collect, last.counted) == (leading, True, True)
     assert page.lead == Lead(leading, HAVE[leading[0]])
 
 
@@ -94,7 +94,7 @@ def test_persons_with_two_common_words_are_counted_without_reading_names() -> No
     *_, counted, taken = looked_up
     assert counted == Found(("maria", "silva"))
     assert isinstance(taken, Plain)
-    assert not taken.few
+    assert not taken.collect
     assert (page.total, page.lead) == (40_000, Lead(("maria", "silva"), HAVE["maria"]))
 
 
@@ -122,7 +122,7 @@ def test_counts_of_words_serve_other_pages() -> None:
 def test_collecting_is_weighed_by_the_persons_met_not_by_those_that_match() -> None:
     _, [taken] = asked("nome=silva+ana", Counted(1_000, lead=Lead(("ana",), HAVE["ana"])))
     assert isinstance(taken, Plain)
-    assert not taken.few
+    assert not taken.collect
 
 
 def test_a_rare_word_leads_even_beside_a_range() -> None:

@@ -510,7 +510,7 @@ def test_rows_are_fetched_for_sorting_only_if_the_index_lacks_the_field(
 ) -> None:
     """Fetching 13 thousand rows by their keys took 60 ms; reading them from an index with the document takes 3 ms."""
     asked = query.parse(resources.RELATORIOS, f"sort={sort}&atualizado_em_de=2026-06-01", max_rows=25)
-    few = Plain(asked, facets, asked.order, 25, 0, None, few=True)
+    few = Plain(asked, facets, asked.order, 25, 0, None, collect=True)
     assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1 + fetched
 
 
@@ -518,5 +518,5 @@ def test_rows_are_fetched_for_sorting_only_if_the_index_lacks_the_field(
 def test_persons_found_by_words_are_fetched_once_for_sorting(sort: str) -> None:
     """No index of an order leads to these persons, so each is fetched once, through the index of words."""
     asked = query.parse(resources.PESSOAS, f"nome=maria&sort={sort}", max_rows=25)
-    few = Plain(asked, None, asked.order, 25, 0, None, few=True, through=asked.words)
+    few = Plain(asked, None, asked.order, 25, 0, None, collect=True, through=asked.words)
     assert sql.statement(few, Owner(1, 1), POSTGRES).text.count("CROSS JOIN LATERAL") == 1

@@ -60,6 +60,6 @@ def test_a_snapshot_that_lacks_the_account_counts_as_lost(tmp_path: Path, asked:
         caller = Caller(1, 1, 1, 1, None, ".", ".", ".", ".", 5, 5)
         pages = Pages(keys.load(tmp_path / "key"), cache_bytes=0)
         question = query.parse(resources.RELATORIOS, asked, max_rows=1000)
-        assert pages.in_one_statement(database, caller, question, None, None) is None
+        assert pages.answer_in_one_statement(database, caller, question, None, None) is None
         with pytest.raises(Lost, match="does not have the account yet"), database.snapshot() as connection:
             pages.answer(connection, caller, question)

@@ -95,21 +95,21 @@ def delete_named(
     place = "line" if arguments == ("-",) else "argument"
     source = Source(cast("BufferedReader", stdin.opened().buffer) if arguments == ("-",) else _stream(arguments))
     with _resumable(done), progress.reading(source.size, "deleting") as display:
-        must_settle = False
+        must_empty_log = False
         for batch in _batches(parse_lines(source.lines(), kind)):
             valid = [value for _, value in batch if isinstance(value, str)]
             if valid:
                 delete(valid, done)
-                must_settle = True
+                must_empty_log = True
             done.lines += len(batch)
             done.rejected += len(batch) - len(valid)
             for number, value in batch:
                 if not isinstance(value, str):
                     display.say(f"{place} {number}: {value.reason}")
             display.update(done.lines, source.consumed)
-            if must_settle and len(batch) < BATCH:  # Else more follows; settling each would take a fifth of the time.
+            if must_empty_log and len(batch) < BATCH:  # Else more follows, and this takes time.
                 database.empty_log()
-                must_settle = False
+                must_empty_log = False
     return _summarize(done, place, kind.name)
 
 

@@ -89,7 +89,7 @@ def import_reports(
             progress.reading(source.size, "importing") as display,
         ):
             _import(read, done, None if dry_run else ingest, display=display, rejections=rejections)
-            ingest.erase_former_names()
+            ingest.erase_old_names()
     return _summarize(done, dry_run=dry_run)
 
 

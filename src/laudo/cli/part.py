@@ -132,7 +132,7 @@ class Part:
         from laudo.client import Place
 
         fields = [("question", dict[str, object]), ("bytes", int), ("items", int), ("done", bool)]
-        journal_type = msgspec.defstruct("Known", [*fields, ("place", Place | None)])
+        journal_type = msgspec.defstruct("Journal", [*fields, ("place", Place | None)])
         try:
             return msgspec.json.decode(self._journal.read_bytes(), type=journal_type)
         except FileNotFoundError:

@@ -54,14 +54,14 @@ def pull(
 
     access = login.access(base_url)
     path = state or _default_path(settings.store, id_conta)
-    known = _read_state(path, access, id_conta, token_renewed=token_renewed)
-    if whole and not known.whole:  # else a whole walk is under way, and goes on
-        known = known.restarted(whole=True)
+    current = _read_state(path, access, id_conta, token_renewed=token_renewed)
+    if whole and not current.whole:  # else a whole walk is under way, and goes on
+        current = current.restarted(whole=True)
     with opened(settings, write=True) as database:
         ingest = Ingest(database, id_conta)
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
             mirror = Mirror(
-                client, ingest, _matching_state(known, ingest), names=names, save=lambda each: _save(path, each)
+                client, ingest, _matching_state(current, ingest), names=names, save=lambda each: _save(path, each)
             )
             resumable = output.resumable(
                 lambda: f"{mirror.summary}; hint: run it again to resume" if mirror.has_progress else "",
@@ -93,28 +93,28 @@ def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewe
 
     fresh = State(base_url=access.base_url, id_conta=id_conta, token=access.identity()["token"])
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=State)
+        current = msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:
         return fresh
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise output.Failure(
             f"{path} is not a file of `laudo pull`; hint: name another --state to start over"
         ) from None
-    if (known.base_url, known.id_conta) != (fresh.base_url, fresh.id_conta):
+    if (current.base_url, current.id_conta) != (fresh.base_url, fresh.id_conta):
         raise output.Failure(
-            f"{path} is of another mirror, of {known.base_url}; hint: name another --state or --account"
+            f"{path} is of another mirror, of {current.base_url}; hint: name another --state or --account"
         )
-    if known.token not in ("", fresh.token) and not token_renewed:
+    if current.token not in ("", fresh.token) and not token_renewed:
         hint = "give --token-renewed if it sees the same account, else another --state and --account"
         raise output.Failure(f"{path} is of another token; hint: {hint}")
-    known.token = fresh.token
-    return known
+    current.token = fresh.token
+    return current
 
 
-def _matching_state(known: "State", ingest: "Ingest") -> "State":
+def _matching_state(current: "State", ingest: "Ingest") -> "State":
     """Start over if the store is not the one that the state describes: what it lacks would never be asked for again."""
-    if known == (fresh := known.restarted(whole=known.whole)) or known.matches(ingest.store_version()):
-        return known
+    if current == (fresh := current.restarted(whole=current.whole)) or current.matches(ingest.store_version()):
+        return current
     output.note("the store is not that of the last run, or was restored from an older backup: everything is read again")
     return fresh
 

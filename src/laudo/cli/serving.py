@@ -22,7 +22,7 @@ _STOP_SECONDS: Final = 30
 """How long requests in flight may take to finish once the server is told to stop."""
 
 _POLL_SECONDS: Final = 0.01
-"""Seconds between two checks whether a worker listens."""
+"""Seconds between two checks whether a worker listens, or two attempts to hand a signal to the server."""
 
 _CONNECT_SECONDS: Final = 1
 """Seconds that such a check may take."""

@@ -76,7 +76,7 @@ class Budget:
 class Attempts:
     """The tries of one call."""
 
-    __slots__ = ("_budget", "_end", "_limits", "_patience", "_timing", "_tries")
+    __slots__ = ("_budget", "_end", "_limits", "_patience", "_retries", "_timing")
 
     def __init__(self, limits: Limits, budget: Budget, timing: Timing, *, patience: float = 0.0) -> None:
         """`patience` is how many seconds beyond the deadline to wait if the service says when to come back."""
@@ -85,7 +85,7 @@ class Attempts:
         self._timing = timing
         self._patience = patience
         self._end = timing.now() + limits.deadline
-        self._tries = 0
+        self._retries = 0
 
     @property
     def left(self) -> float:
@@ -113,14 +113,14 @@ class Attempts:
         return pause
 
     def _may_retry(self, failure: LaudoError) -> bool:
-        if self._tries >= self._limits.retries or not is_transient(failure) or not self._budget.spend():
+        if self._retries >= self._limits.retries or not is_transient(failure) or not self._budget.spend():
             return False
-        self._tries += 1
+        self._retries += 1
         return True
 
     def _backoff(self, failure: LaudoError) -> float:
-        """Give a quarter of a second, doubled for each try, times a half to one, plus what the service asks for."""
-        pause = _FIRST_PAUSE * (1 << self._tries) * (0.5 + self._timing.chance() / 2)
+        """Give a quarter of a second, doubled for each retry, times a half to one, plus what the service asks for."""
+        pause = _FIRST_PAUSE * (1 << self._retries) * (0.5 + self._timing.chance() / 2)
         retry_after = failure.retry_after if isinstance(failure, StatusError) else None
         return pause if retry_after is None else retry_after + pause
 

@@ -77,19 +77,19 @@ class Axis:
         return tuple(column.name for column in self.columns)
 
     @cached_property
-    def shown(self) -> frozenset[str]:
+    def covered(self) -> frozenset[str]:
         """The columns that its `index` has, without the facet."""
-        covered = {"recency": self.covers_recency, "nome_busca": self.covers_words}
-        return frozenset((*self.names, *(name for name, is_covered in covered.items() if is_covered)))
+        optional = {"recency": self.covers_recency, "nome_busca": self.covers_words}
+        return frozenset((*self.names, *(name for name, is_covered in optional.items() if is_covered)))
 
-    def shows(self, other: "Axis") -> bool:
+    def covers(self, other: "Axis") -> bool:
         """Tell whether its `index` or its `facet_index` has the first column of another axis."""
-        return other.names[0] in self.shown or (self.facet_index is not None and other.names[0] == "recency")
+        return other.names[0] in self.covered or (self.facet_index is not None and other.names[0] == "recency")
 
-    def is_shown_by(self, other: "Axis", *, by_facet: bool) -> bool:
+    def is_covered_by(self, other: "Axis", *, by_facet: bool) -> bool:
         """Tell whether another axis' `index` has all columns of this one; `by_facet`, also its `facet_index`."""
         gathers = by_facet and self.gathering is not None and self.gathering == other.facet_index
-        return gathers or other.shown.issuperset(self.names)
+        return gathers or other.covered.issuperset(self.names)
 
     def key(self, value: Any, tie: str) -> Key:  # noqa: ANN401 - any field's value
         """Give the key of the item that shows `value` in the field of the order and `tie` in its last field."""

@@ -26,7 +26,7 @@ FEW_OF_RANGE: Final = 25
 GUESSING: Final = 10_000
 """What it costs to guess until a place is near, in rows counted."""
 LOCATING: Final = 1500
-"""What is added to that for each facet whose counters tell where a guess lies."""
+"""What is added to that for each facet whose tally tells where a guess lies."""
 COUNTING: Final = 1
 """What it costs to count a row, which is the unit of all costs."""
 _ACROSS: Final = 8
@@ -190,7 +190,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     enough.
     """
     axis, group, left, ahead, place = part.axis, part.group, limit, NEAR + 1, part.group.total
-    patience = part.matching.patience(limit + skip)
+    rows_left = part.matching.patience(limit + skip)
     if after or skip:
         found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, limit, skip))
         if found is None:
@@ -200,15 +200,15 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
         left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
         place = yield from rank(axis, group, axis.floor(lower[0]))
     while left and place > 0:
-        if patience <= 0:
+        if rows_left <= 0:
             yield from collect(collected, part, left, skip + limit - left, after)
             return
-        ahead = min(ahead, 1 + patience * group.total // part.matching.of)
+        ahead = min(ahead, 1 + rows_left * group.total // part.matching.of)
         lower, upper, counted = yield from _values_below(part, place, ahead)
         left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
         ahead = _AHEAD * (above - place)
-        patience -= part.scan_cost(above - place) + counted * COUNTING // LOOK
+        rows_left -= part.scan_cost(above - place) + counted * COUNTING // LOOK
 
 
 def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, int]]:

@@ -129,13 +129,13 @@ class Whole(Struct, frozen=True):
     read: Read
 
 
-@disclosure.only("query", "facets", "order", "limit", "skip", "few", "counted", "most", "backwards")
+@disclosure.only("query", "facets", "order", "limit", "skip", "collect", "counted", "most", "backwards")
 class Plain(Struct, frozen=True):
     """The plain way: filter, sort, skip. Rows: how many match (null unless `counted`), how many items, their JSON.
 
-    If `few`, the matching rows are collected and sorted: those with a value that the query names, or those of `through`
-    (words, or the query's range of an axis; with `facets`, their own ranges of it), tested for the other filters.
-    Otherwise the rows are walked in the order, `most` at most.
+    With `collect`, the matching rows are collected and sorted: those with a value that the query names, or those of
+    `through` (words, or the query's range of an axis; with `facets`, their own ranges of it), tested for the other
+    filters. Otherwise the rows are walked in the order, `most` at most.
 
     Taken are `limit` rows, after `skip` others or after an item. A walk `backwards` starts at the end, and `skip`
     counts from there. If few rows are counted and `most` or more are met, the count is null and no row is taken.
@@ -148,7 +148,7 @@ class Plain(Struct, frozen=True):
     limit: int
     skip: int
     after: After | None
-    few: bool
+    collect: bool
     counted: bool = False
     most: int | None = None
     backwards: bool = False

@@ -19,12 +19,12 @@ from laudo.core.walking import FETCH, NEVER, Ends, Matching
 class Across(NamedTuple):
     """The range of another axis, to be read there in full, or in the own ranges of some facets.
 
-    If that axis' index `shows` the columns of the order, rows are counted in it; otherwise they must be fetched.
+    If that axis' index `covers` the columns of the order, rows are counted in it; otherwise they must be fetched.
     """
 
     bounds: Bounds
     facets: Numbers
-    shows: bool
+    covers: bool
 
 
 class Part(Struct, frozen=True):
@@ -56,12 +56,12 @@ class Part(Struct, frozen=True):
     @property
     def inside_cost(self) -> int:
         """What it costs to count by reading the whole range; NEVER if rows are fetched, as collecting does that."""
-        return self.total if self.across.shows else NEVER
+        return self.total if self.across.covers else NEVER
 
     @property
     def outside_cost(self) -> int:
         """What it costs to count by reading all rows of the group that the range leaves out."""
-        return (self.group.total - self.total) * (1 if self.across.shows else FETCH)
+        return (self.group.total - self.total) * (1 if self.across.covers else FETCH)
 
     def counted(self, low: Point, high: Point) -> Asking[int]:
         """Count the range's rows between two points: none if no row of the group lies between.
@@ -104,7 +104,7 @@ class Part(Struct, frozen=True):
         """
         if self.ranges:
             return rows
-        per_row = 1 if self.axis.shows(self.across.bounds.axis) else FETCH
+        per_row = 1 if self.axis.covers(self.across.bounds.axis) else FETCH
         if self.axis.repeats and self.group.numbers:
             return isqrt(rows * rows * self.matching.of // self.group.total) * per_row
         return rows * self.matching.of // self.group.total * per_row
@@ -115,18 +115,18 @@ def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, kn
     axis = matching.order.field.axis
     if axis is None:
         axis, matching = axes.RELATORIO_NUMERO, replace(matching, order=_BY_NUMERO)
-    by_facet = axis.facet_index is not None and bounds.axis.names[0] not in axis.shown
+    by_facet = axis.facet_index is not None and bounds.axis.names[0] not in axis.covered
     ranges = facets.numbers(group) if by_facet else None
     points = Points(known.get((axis, group.numbers), ()), end=Point(None, group.total, matching.total))
     return Part(axis, group, matching, points, ranges, _across(axis, bounds, group, facets))
 
 
 def _across(axis: Axis, bounds: Bounds, group: Group, facets: Facets) -> Across:
-    if axis.is_shown_by(bounds.axis, by_facet=False):
-        return Across(bounds, group.numbers, shows=True)
-    if axis.is_shown_by(bounds.axis, by_facet=True):
-        return Across(bounds, facets.numbers(group), shows=True)
-    return Across(bounds, group.numbers, shows=False)
+    if axis.is_covered_by(bounds.axis, by_facet=False):
+        return Across(bounds, group.numbers, covers=True)
+    if axis.is_covered_by(bounds.axis, by_facet=True):
+        return Across(bounds, facets.numbers(group), covers=True)
+    return Across(bounds, group.numbers, covers=False)
 
 
 _BY_NUMERO: Final = Order(RELATORIOS.field("numero"), descending=False)

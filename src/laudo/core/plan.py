@@ -138,22 +138,22 @@ def _bounded(
 
     `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
-    query, placed = target.query, target.without_distant_item
+    query, nearby = target.query, target.without_distant_item
     axis, collected = query.order.field.axis, Reading(query.rows, of=target.facets.total)
     if ranges.lies_in(bounds, query.order):
-        known = Span(0, counted.total) if counted and placed.after else None
-        total = yield from ranges.read(collected, placed, bounds, span or known)
+        known = Span(0, counted.total) if counted and nearby.after else None
+        total = yield from ranges.read(collected, nearby, bounds, span or known)
         return Page(total, collected.count, collected.items)
-    has_index = axis is None or axis.shows(bounds.axis) or beginning  # One index has the order and the range.
+    has_index = axis is None or axis.covers(bounds.axis) or beginning  # One index has the order and the range.
     if not (query.period and has_index):
         counted = counted or Counted((yield from tally.span(bounds, target.group)).total)
         through = None if query.exact else bounds.axis
         matching = target.matching(counted.total, through=through, beginning=beginning)
         if not has_index or matching.cost(query.rows, target.skip, target.after) <= FAR:
             return (yield from _walked_or_collected(target, matching))
-    counted = yield from across.read(collected, placed, bounds, counted, beginning=beginning)
+    counted = yield from across.read(collected, nearby, bounds, counted, beginning=beginning)
     if query.period and counted.total == target.group.total:  # It leaves no row out: read on without it.
-        return (yield from _ordered(replace(placed, query=query.during(EVER))))
+        return (yield from _ordered(replace(nearby, query=query.during(EVER))))
     return Page(counted.total, collected.count, collected.items, counted.points)
 
 
@@ -296,5 +296,5 @@ def _stretches(target: Target) -> Iterator[Stretch]:
     axis = order.field.axis or _NUMERO
     falling = order.field.axis is not None and order.falling
     for group in target.groups:
-        passed = target.item_in(group)
-        yield Stretch(axis, falling, group, after=axis.key(passed.value, passed.key) if passed else None)
+        item = target.item_in(group)
+        yield Stretch(axis, falling, group, after=axis.key(item.value, item.key) if item else None)

@@ -81,7 +81,7 @@ def _stretches(target: Target, bounds: Bounds, parts: list[tuple[Group, Span]]) 
     axis, lower, upper = bounds
     falling = target.query.order.falling and axis is not _DOCUMENTO  # All reports of one document have the same value.
     for group, span in parts:
-        passed = target.item_in(group)
+        item = target.item_in(group)
         yield Stretch(
             axis,
             falling=falling,
@@ -89,7 +89,7 @@ def _stretches(target: Target, bounds: Bounds, parts: list[tuple[Group, Span]]) 
             first=span.first,
             lower=lower,
             upper=upper,
-            after=_key(bounds, passed) if passed else None,
+            after=_key(bounds, item) if item else None,
         )
 
 

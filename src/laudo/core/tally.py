@@ -46,7 +46,7 @@ class Holder(NamedTuple):
 
 
 class Span(NamedTuple):
-    """How many rows lie between two keys, and how many before the first; None if one fine bucket holds both keys."""
+    """The rows before a range, None if one fine bucket holds both its ends or it is empty, and those in it."""
 
     first: int | None
     total: int

@@ -61,7 +61,7 @@ class Target(Struct, frozen=True):
             query.rows,
             self.skip,
             self.after,
-            few=True,
+            collect=True,
             counted=counted,
             most=most,
             through=through,

@@ -76,7 +76,7 @@ class Matching(Struct, frozen=True):
         else:
             by_facet = self.numbers is not None
             lead_axis = self.through if isinstance(self.through, Axis) else query.resource.newest_axis
-            per_row = 0 if axis and axis.is_shown_by(lead_axis, by_facet=by_facet) else FETCH
+            per_row = 0 if axis and axis.is_covered_by(lead_axis, by_facet=by_facet) else FETCH
         looked_at = self.total if self.looked_at is None else self.looked_at
         kept = max(1, min(rows, self.total))
         compared = kept * (self.total // kept).bit_length() * kept.bit_length()
@@ -116,7 +116,7 @@ class Matching(Struct, frozen=True):
             limit,
             skip,
             after,
-            few=True,
+            collect=True,
             through=self.through,
             beginning=self.beginning,
         )
@@ -131,7 +131,7 @@ class Matching(Struct, frozen=True):
         wanted, following = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
         bounded = most < self.of // 2
-        plain = replace(self.collected(wanted, skip, after), few=False, most=most if bounded else None)
+        plain = replace(self.collected(wanted, skip, after), collect=False, most=most if bounded else None)
         if following < skip:
             plain = replace(plain, skip=following, backwards=True)
         rows = yield plain

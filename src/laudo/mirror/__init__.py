@@ -120,7 +120,7 @@ class Mirror:
         try:
             if self._state.since is not None:
                 self._copy_changes(self._state.since, on_progress, notify)
-            self._ingest.erase_former_names()
+            self._ingest.erase_old_names()
         finally:
             self._names.delete()
 

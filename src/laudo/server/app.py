@@ -123,7 +123,7 @@ class List(Endpoint):
         parsed = perf_counter()
         found = service.pages.kept(caller, question, known=known)
         if found is None:
-            found = service.pages.in_one_statement(service.database, caller, question, drafter.draft, rows)
+            found = service.pages.answer_in_one_statement(service.database, caller, question, drafter.draft, rows)
         if found is None:
             found = read(
                 service.database, lambda connection: service.pages.answer(connection, caller, question, known=known)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from laudo.core.sql import Statement
+from laudo.server import locks
 from laudo.server.database import Database, Reader, StoreError
-from laudo.server.locks import lock_without_waiting, retry
 
 DISTRIBUTED: Final = ("organizacao", "conta", "usuario", "facet", "bucket", "tally", "relatorio", "pessoa", "word")
 """Distributed by id_organizacao; a table comes after those that its foreign keys name."""
@@ -61,7 +61,7 @@ def apply(database: Database) -> list[str]:
 
     Writers wait until it ends, readers only while it commits. Raises StoreError.
     """
-    return retry(partial(_apply, database), "distributing the tables")
+    return locks.retry(partial(_apply, database), "distributing the tables")
 
 
 def script(statements: list[str]) -> str:
@@ -76,7 +76,7 @@ def _apply(database: Database) -> list[str]:
                 "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
                 "then SELECT citus_add_node('worker', 5432) here for each of the others"
             )
-        lock_without_waiting(connection, "citus")
+        locks.lock_without_waiting(connection, "citus")
         statements = plan(connection)
         for statement in statements:
             connection.run_script(statement)

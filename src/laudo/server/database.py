@@ -181,8 +181,9 @@ def read(database: Served, work: Callable[[Connection], T]) -> T:
 
 
 def in_transaction(begin: Callable[[], AbstractContextManager[Connection]], work: Callable[[Connection], T]) -> T:
-    """Run `work` in a transaction, and all of it again in another one if it was lost; raises Unavailable.
+    """Run `work` in a transaction, and all of it again, in another one, if that was lost; raises Unavailable.
 
+    So `work` may run several times.
     A transaction that writes counts as lost only if nothing of it was stored: its connection broke before the commit,
     or it was rolled back so that another one could go on.
     """

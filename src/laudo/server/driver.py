@@ -29,19 +29,19 @@ def drive_if(expected: int, steps: plan.Steps, connection: Connection, resource:
 
     The version is read together with the plan's first look-ups.
     """
-    reached = step(steps)
-    first = Together(()) if isinstance(reached, Page) else reached
+    next_step = step(steps)
+    first = Together(()) if isinstance(next_step, Page) else next_step
     rows, [seen] = _ask(connection, owner, first, sql.version(resource, owner))
     if seen != [(expected,)]:
         return None
-    return _drive_on(steps, reached if isinstance(reached, Page) else step(steps, rows), connection, owner)
+    return _drive_on(steps, next_step if isinstance(next_step, Page) else step(steps, rows), connection, owner)
 
 
-def _drive_on(steps: plan.Steps, reached: Asked | Page, connection: Connection, owner: Owner) -> Page:
-    while not isinstance(reached, Page):
-        rows, _ = _ask(connection, owner, reached)
-        reached = step(steps, rows)
-    return reached
+def _drive_on(steps: plan.Steps, next_step: Asked | Page, connection: Connection, owner: Owner) -> Page:
+    while not isinstance(next_step, Page):
+        rows, _ = _ask(connection, owner, next_step)
+        next_step = step(steps, rows)
+    return next_step
 
 
 def _ask(connection: Connection, owner: Owner, asked: Asked, *extra: Statement) -> tuple[Rows, list[list[Row]]]:

@@ -115,7 +115,7 @@ class Watch:
             thread.join(_END_SECONDS)
 
     def _run(self, server: Server) -> None:
-        check = partial(self._check_replica, server) if server.number else self._check_primary
+        check = partial(self._check_replica, server) if server.number else self._write_heartbeat
         with ExitStack() as stack:
             database: Database | None = None
             while True:
@@ -137,7 +137,7 @@ class Watch:
                 if self._stopped.wait(self._seconds_to_next(server, state)):
                     return
 
-    def _check_primary(self, database: Database) -> "_Found":
+    def _write_heartbeat(self, database: Database) -> "_Found":
         """Write a heartbeat; raises StoreError if the primary answers neither that nor a query."""
         sent = monotonic()
         [(started,)], [self._origin] = _with_origin(self._primary, database, _STARTED)

@@ -14,7 +14,10 @@ _SHORT_LOCK_TIMEOUT: Final = Statement("SET LOCAL lock_timeout = '500ms'")
 
 
 def retry(work: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
-    """Retry work that others block or undo, for `seconds`; then raises StoreError, which names the work `what`."""
+    """Retry work while others hold its locks or make the store roll it back, for `seconds`.
+
+    Then raises StoreError, which names the work `what`.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:

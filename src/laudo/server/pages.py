@@ -66,7 +66,7 @@ class Draft(Struct, frozen=True):
 
     state: State
     steps: plan.Steps
-    reached: Statement | Page
+    next_step: Statement | Page
     """The statement that is still to be run, whose rows are sent to `steps`; the page, if there is none."""
 
 
@@ -104,14 +104,14 @@ class Pages:
         steps = None if query.cursor is not None else self._planned(query, state, None)
         if steps is None:
             return None
-        reached = driver.step(steps)
-        if isinstance(reached, Page):
-            return Draft(state, steps, reached)
-        if not isinstance(reached, Read | Whole | Plain):
+        next_step = driver.step(steps)
+        if isinstance(next_step, Page):
+            return Draft(state, steps, next_step)
+        if not isinstance(next_step, Read | Whole | Plain):
             return None
-        return Draft(state, steps, sql.in_one_statement(reached, query.resource, state.owner, dialect))
+        return Draft(state, steps, sql.in_one_statement(next_step, query.resource, state.owner, dialect))
 
-    def in_one_statement(
+    def answer_in_one_statement(
         self, reader: Reader, caller: Caller, query: Query, draft: Draft | None, rows: list[Row] | None
     ) -> Answer | None:
         """Answer with one statement; None when one is not enough or the list has changed since `caller` was read.
@@ -123,13 +123,13 @@ class Pages:
             draft, rows = self.draft(reader.dialect, caller, query), None
         if draft is None:
             return None
-        reached: Statement | Asked | Page | None = draft.reached
-        if isinstance(reached, Statement):
-            [(seen, *row)] = reader.fetch(reached) if rows is None else rows
-            reached = driver.step(draft.steps, [tuple(row)]) if seen == draft.state.version else None
-        if not isinstance(reached, Page):
+        next_step: Statement | Asked | Page | None = draft.next_step
+        if isinstance(next_step, Statement):
+            [(seen, *row)] = reader.fetch(next_step) if rows is None else rows
+            next_step = driver.step(draft.steps, [tuple(row)]) if seen == draft.state.version else None
+        if not isinstance(next_step, Page):
             return None
-        return self._answered(query, reached, None, draft.state)
+        return self._answered(query, next_step, None, draft.state)
 
     def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
         """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone if `known` lists it.
@@ -239,8 +239,8 @@ class Drafter:
             query = self._parse()
             if self._pages.kept(caller, query, known=self._known) is None:
                 self.draft = self._pages.draft(self._dialect, caller, query)
-        reached = self.draft and self.draft.reached
-        return reached if isinstance(reached, Statement) else None
+        next_step = self.draft and self.draft.next_step
+        return next_step if isinstance(next_step, Statement) else None
 
 
 def _weight(answer: Answer) -> int:

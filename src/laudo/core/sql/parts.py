@@ -144,7 +144,7 @@ def reaching(met: Statement, tied: Statement, ordered: Ordered) -> Statement:
 
 
 def tested(columns: str, rows: Statement, lookup: At | Read, dialect: Dialect) -> Statement:
-    """Take, from the first `most` rows of a range, those that are also in the range across or have the facets.
+    """Take, from the first `most` rows of a range, those in the range `across` and with the facets, where given.
 
     `rows` begins with FROM.
     """

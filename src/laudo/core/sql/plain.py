@@ -24,10 +24,10 @@ def plain(lookup: Plain, owner: Owner, dialect: Dialect) -> Statement:
     if lookup.order.field.axis is None:
         source += " JOIN facet USING (id_organizacao, id_conta, facet)"
     _add_filters(filters, lookup, owner, dialect)
-    if lookup.few and lookup.counted and isinstance(lookup.through, tuple) and lookup.after is None:
+    if lookup.collect and lookup.counted and isinstance(lookup.through, tuple) and lookup.after is None:
         return _found_once(lookup, source, _both(within, filters), owner, dialect)
     counted = _counted(lookup, source, _both(within, filters), few) if lookup.counted else Statement("NULL")
-    if lookup.few:
+    if lookup.collect:
         keys = _collected(lookup, source, within, filters, few=few, owner=owner, dialect=dialect)
     else:
         keys = _walked(lookup, source, within, filters, dialect)
@@ -86,7 +86,7 @@ def _is_sorted_later(lookup: Plain) -> bool:
     newest, axis, index = lookup.query.resource.newest_axis, lookup.order.field.axis, _index(lookup)
     if axis is None or index is None or index not in {newest.index, newest.facet_index}:
         return False
-    return not axis.is_shown_by(newest, by_facet=index == newest.facet_index)
+    return not axis.is_covered_by(newest, by_facet=index == newest.facet_index)
 
 
 def _walked(lookup: Plain, source: str, within: Where, filters: Clauses, dialect: Dialect) -> Statement:
@@ -163,10 +163,10 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     query, ordered = lookup.query, _columns(lookup.order)[:1]
     for condition in query.exact:
         name, value = condition.filter.name, condition.value
-        clauses = within if lookup.few or (name,) == ordered else filters
+        clauses = within if lookup.collect or (name,) == ordered else filters
         column = name if lookup.through is None else dialect.unindexed(name, is_text=True)
         clauses.add(f"{column} = ?", numero_key(str(value)) if name == "numero" else value)
-    if query.period and (lookup.few or ordered != ("recency",)):
+    if query.period and (lookup.collect or ordered != ("recency",)):
         filters.values("recency", *query.period.recency)
     elif query.period:
         within.values("recency", *_without_passed_end(lookup, *query.period.recency))
@@ -175,9 +175,9 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
     elif query.prefix:
         filters.values("cpf", query.prefix, prefix_end(query.prefix))
     if lookup.beginning:
-        is_sought = lookup.through is PESSOA_NOME if lookup.few else ordered == PESSOA_NOME.names[:1]
+        is_indexed = lookup.through is PESSOA_NOME if lookup.collect else ordered == PESSOA_NOME.names[:1]
         ends = lookup.beginning, prefix_end(lookup.beginning)
-        if is_sought:
+        if is_indexed:
             within.values("nome_busca", *_without_passed_end(lookup, *ends))
         else:
             filters.values(dialect.unindexed("nome_busca", is_text=True), *ends)
@@ -185,7 +185,7 @@ def _add_ranges(within: Where, filters: Clauses, lookup: Plain, dialect: Dialect
 
 def _without_passed_end(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T | None]:
     """Drop the end of a range that the item `after` has already passed: with both ends, SQLite may begin at either."""
-    if lookup.few or lookup.after is None:
+    if lookup.collect or lookup.after is None:
         return lower, upper
     return (lower, None) if lookup.order.falling else (None, upper)
 
@@ -193,8 +193,8 @@ def _without_passed_end(lookup: Plain, lower: T, upper: T) -> tuple[T | None, T 
 def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect) -> None:
     query = lookup.query
     if lookup.facets is not None:
-        filters.add((dialect.member if lookup.few else dialect.among)("facet"), list(lookup.facets))
-    searched = lookup.through if lookup.few and isinstance(lookup.through, tuple) else ()
+        filters.add((dialect.member if lookup.collect else dialect.among)("facet"), list(lookup.facets))
+    searched = lookup.through if lookup.collect and isinstance(lookup.through, tuple) else ()
     if searched:
         filters.also(dialect.having(searched, owner))
     for word in query.words:
@@ -205,7 +205,7 @@ def _add_filters(filters: Clauses, lookup: Plain, owner: Owner, dialect: Dialect
 def _index(lookup: Plain) -> str | None:
     """Name the index that leads to the few rows, or in whose order rows are walked."""
     query = lookup.query
-    if not lookup.few and lookup.order.field.axis is not None:
+    if not lookup.collect and lookup.order.field.axis is not None:
         return lookup.order.field.axis.index
     through = lookup.through
     if isinstance(through, tuple):

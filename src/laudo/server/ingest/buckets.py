@@ -12,7 +12,7 @@ from laudo.core.tally import COARSE
 from laudo.server.database import Row, StoreError
 
 RowCounts = Counter[tuple[int, int]]
-"""(place of the next bucket, facet) -> how many rows there are."""
+"""(index of the next bucket, facet) -> how many rows there are."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,34 +42,34 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def __getitem__(self, place: int) -> Bucket:
-        return self._buckets[place]
+    def __getitem__(self, index: int) -> Bucket:
+        return self._buckets[index]
 
     def __iter__(self) -> Iterator[Bucket]:
         return iter(self._buckets)
 
-    def upper(self, place: int) -> bytes | None:
-        """Give the key at which the bucket at a place ends; None for the last one."""
-        return self._lowers[place + 1] if place + 1 < len(self._lowers) else None
+    def upper(self, index: int) -> bytes | None:
+        """Give the key at which the bucket at an index ends; None for the last one."""
+        return self._lowers[index + 1] if index + 1 < len(self._lowers) else None
 
-    def place(self, bucket: Bucket) -> int:
-        """Give the place of a bucket."""
+    def index(self, bucket: Bucket) -> int:
+        """Give the index of a bucket."""
         return bisect_left(self._lowers, bucket.lower)
 
-    def insert(self, place: int, bucket: Bucket) -> None:
-        self._buckets.insert(place, bucket)
-        self._lowers.insert(place, bucket.lower)
+    def insert(self, index: int, bucket: Bucket) -> None:
+        self._buckets.insert(index, bucket)
+        self._lowers.insert(index, bucket.lower)
         self._lower_set.add(bucket.lower)
 
-    def drop(self, place: int) -> None:
-        self._lower_set.discard(self._lowers[place])
-        del self._buckets[place], self._lowers[place]
+    def drop(self, index: int) -> None:
+        self._lower_set.discard(self._lowers[index])
+        del self._buckets[index], self._lowers[index]
 
-    def set_lower(self, place: int, lower: bytes) -> None:
-        """Make the bucket at a place begin at another key, still between those of its neighbours."""
-        self._lower_set.discard(self._lowers[place])
+    def set_lower(self, index: int, lower: bytes) -> None:
+        """Make the bucket at an index begin at another key, still between those of its neighbours."""
+        self._lower_set.discard(self._lowers[index])
         self._lower_set.add(lower)
-        self._buckets[place].lower = self._lowers[place] = lower
+        self._buckets[index].lower = self._lowers[index] = lower
 
     def starting_at(self, keys: Iterable[bytes]) -> set[Bucket]:
         """Give the buckets that begin at some keys."""
@@ -81,7 +81,7 @@ class Buckets:
 
     def coarse(self, counted: RowCounts) -> set[Bucket]:
         """Give the coarse buckets that counted rows are in."""
-        return {bucket for next_place, _ in counted if (bucket := self._buckets[next_place - 1]).is_coarse}
+        return {bucket for next_index, _ in counted if (bucket := self._buckets[next_index - 1]).is_coarse}
 
     def expand(self, coarse: Iterable[Bucket], rows: Iterable[Row]) -> None:
         """Replace coarse buckets by the fine ones below them, given as rows of the store."""
@@ -91,9 +91,9 @@ class Buckets:
         if not all(found.values()):
             raise StoreError("the tally lacks buckets; `laudo verify --repair` repairs it")
         for bucket in coarse:
-            place, children = self.place(bucket), found[bucket.number]
-            self._buckets[place : place + 1] = children
-            self._lowers[place : place + 1] = [child.lower for child in children]
+            index, children = self.index(bucket), found[bucket.number]
+            self._buckets[index : index + 1] = children
+            self._lowers[index : index + 1] = [child.lower for child in children]
             self._lower_set.update(child.lower for child in children)
 
 

@@ -64,11 +64,14 @@ class Removal:
         read(database, self._owners)
 
     def delete_documents(self, documentos: Sequence[str]) -> Iterator[Deleted]:
-        """Delete the reports that have one of these documents, up to MOST in a transaction."""
+        """Delete the reports that have one of these documents, up to MOST in a transaction for each item taken.
+
+        Raises StoreError, also if the schema is newer than this version, and Unavailable.
+        """
         return self._delete_all(partial(_select_by_document, CONTENT, list(documentos)))
 
     def delete_before(self, instant: int) -> Iterator[Deleted]:
-        """Delete the reports whose `atualizado_em` is before an instant, up to MOST in a transaction."""
+        """Delete the reports whose `atualizado_em` is before an instant, in UTC milliseconds, in the same way."""
         return self._delete_all(partial(_select_before, instant))
 
     def count_before(self, instant: int) -> int:
@@ -82,7 +85,6 @@ class Removal:
         return accounts.owners(connection, self._id_organizacao)
 
     def _delete_all(self, select: Select) -> Iterator[Deleted]:
-        """Raises StoreError if the schema is newer than this version, and as the store does."""
         start: int | None = 0
         while start is not None:
             deleted, start = in_transaction(self._database.transaction, partial(self._delete_next, select, start))

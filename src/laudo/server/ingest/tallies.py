@@ -78,8 +78,8 @@ class Tally:
 
     def add(self, counted: RowCounts, by: int) -> None:
         """Note, for `write`, that rows were added (1) or removed (-1)."""
-        for (next_place, facet), rows in counted.items():
-            self._deltas[self.buckets[next_place - 1], facet] += rows * by
+        for (next_index, facet), rows in counted.items():
+            self._deltas[self.buckets[next_index - 1], facet] += rows * by
 
     def note_removed(self, keys: Iterable[bytes]) -> None:
         """Note, for `write`, the buckets that began at removed rows."""
@@ -95,12 +95,12 @@ class Tally:
         if self.axis.faceted:
             self._write_tally(connection, deltas)
         self._write_totals(connection, totals)
-        for place in sorted({self.buckets.place(bucket) for bucket in totals}, reverse=True):
-            self._split(connection, place, facets)
-            self._drop(connection, place)
+        for index in sorted({self.buckets.index(bucket) for bucket in totals}, reverse=True):
+            self._split(connection, index, facets)
+            self._drop(connection, index)
         for bucket in self._lost_first:
             if bucket.total:
-                self._update_lower(connection, self.buckets.place(bucket))
+                self._update_lower(connection, self.buckets.index(bucket))
         self._lost_first.clear()
 
     def rebuild(self, connection: Connection, progress: Progress = SILENT) -> None:
@@ -163,10 +163,10 @@ class Tally:
         end = self.buckets.upper(index)
         return None if end is None else self.axis.decode(end)
 
-    def _key(self, connection: Connection, index: int, position: int) -> Key:
-        """Give the key of the row at a position, from 0, in a bucket."""
+    def _key(self, connection: Connection, index: int, place: int) -> Key:
+        """Give the key of the row at a place, from 0, in a bucket."""
         lower = self.axis.decode(self.buckets[index].lower)
-        row = At(self.axis, lower, self._upper(index), None, position)
+        row = At(self.axis, lower, self._upper(index), None, place)
         found = connection.fetch(sql.statement(row, self._owner, connection.dialect))
         if not found:
             raise StoreError("the tally counts more reports than there are; `laudo verify --repair` repairs it")

@@ -65,7 +65,7 @@ class Ingest:
         keys = [numero_key(numero) for numero in numeros]
         return in_transaction(self._transaction, lambda connection: self._delete(connection, keys))
 
-    def erase_former_names(self) -> None:
+    def erase_old_names(self) -> None:
         """Erase former names of persons from the index, at the end, since it takes longer than writing a report."""
         if self._pessoas.has_old_names:
             in_transaction(self._database.transaction, words.erase_removed)

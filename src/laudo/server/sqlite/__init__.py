@@ -113,10 +113,10 @@ class Sqlite:
 
     def close(self) -> None:
         """Close every thread's connection; then what was written is in the file, unless somebody reads for long."""
-        for connection in self._opened:
+        for session in self._opened:
             if self._write:
-                connection.empty_log()
-            connection.close()
+                session.empty_log()
+            session.close()
         self._opened.clear()
         self._file_ids.clear()
         self._wal_index = None
@@ -127,13 +127,13 @@ class Sqlite:
 
         Otherwise it would go on for ever, reading what nobody writes and writing what nobody reads.
         """
-        connection: Session | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._open()
-            self._opened.append(connection)
+        session: Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = self._open()
+            self._opened.append(session)
         if not self._check_in_place():
             raise Unavailable(_REPLACED)
-        return connection
+        return session
 
     def _check_in_place(self) -> bool:
         """Tell whether the file and the WAL index are still in their places; a reader looks only now and then."""
@@ -151,9 +151,9 @@ class Sqlite:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._write else apsw.SQLITE_OPEN_READONLY
         with ExitStack() as unless_opened:
             try:
-                connection = Session(self._path, flags)
-                unless_opened.callback(connection.close)
-                self._set_up(connection)
+                session = Session(self._path, flags)
+                unless_opened.callback(session.close)
+                self._set_up(session)
             except apsw.Error as error:
                 failures.translate(error, self._path)
                 raise
@@ -161,17 +161,17 @@ class Sqlite:
             if self._file_ids.setdefault(self._path, file_id) != file_id:
                 raise Unavailable(_REPLACED)
             unless_opened.pop_all()
-        return connection
+        return session
 
-    def _set_up(self, connection: Session) -> None:
+    def _set_up(self, session: Session) -> None:
         # Otherwise every statement is planned again for each bound value: 16 µs instead of 3 for a token's owner.
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        connection.convert_binding = bind_array
-        connection.wait_for_writers(endlessly=self._write)
+        session.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        session.convert_binding = bind_array
+        session.wait_for_writers(endlessly=self._write)
         for pragma in _WRITE if self._write else _READ:
-            connection.execute(pragma).fetchall()
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            session.execute(pragma).fetchall()
+        session.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         if self._write:
-            connection.keep_log_short()
+            session.keep_log_short()
         if self._seconds:
-            connection.set_statement_timeout(self._seconds)
+            session.set_statement_timeout(self._seconds)

@@ -11,49 +11,49 @@ from laudo.server.sqlite.session import Session
 class SqliteConnection:
     """One transaction of one connection: a `with` block that commits at its end, or rolls back after an exception."""
 
-    __slots__ = ("_begin", "_connection")
+    __slots__ = ("_begin", "_session")
     dialect: Dialect = SQLITE
 
-    def __init__(self, connection: Session, begin: str) -> None:
+    def __init__(self, session: Session, begin: str) -> None:
         """`begin` is the statement that opens the transaction."""
-        self._connection = connection
+        self._session = session
         self._begin = begin
 
     def __enter__(self) -> Self:
         """Begin; raises Unavailable, StoreError."""
-        self._connection.rows(self._begin)
+        self._session.rows(self._begin)
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """End; raises Unavailable, StoreError."""
         try:
-            if self._connection.in_transaction:
-                self._connection.rows("ROLLBACK" if error else "COMMIT")
+            if self._session.in_transaction:
+                self._session.rows("ROLLBACK" if error else "COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                self._connection.rows("ROLLBACK")
+            if self._session.in_transaction:
+                self._session.rows("ROLLBACK")
             raise
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run one statement and give its rows; a list among its parameters is bound as one array."""
-        return self._connection.rows(statement.text, statement.params)
+        return self._session.rows(statement.text, statement.params)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run some queries, one after the other."""
-        return [self._connection.rows(statement.text, statement.params) for statement in statements]
+        return [self._session.rows(statement.text, statement.params) for statement in statements]
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
         """Write rows, all of one organization."""
-        self._connection.write(self.dialect.written(write), rows)
+        self._session.write(self.dialect.written(write), rows)
 
     def lock(self, _name: str, *, wait: bool = True) -> None:
         """Return at once: a write transaction already excludes all other writers."""
 
     def run_script(self, text: str) -> None:
         """Run several statements without parameters."""
-        self._connection.run_script(text)
+        self._session.run_script(text)
 
     def has_column(self, table: str, name: str) -> bool:
         """Tell whether a table has this column; the pragma alone may not see what another connection has just made."""
         text = "SELECT 1 FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.name = ? AND c.name = ?"
-        return bool(self._connection.rows(text, (table, name)))
+        return bool(self._session.rows(text, (table, name)))
