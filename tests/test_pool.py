@@ -1,4 +1,4 @@
-"""Which session the pool lends, which it closes, and whom it refuses while a failed server rests."""
+"""Which session the pool lends, which it closes, and whom it refuses during the pause after a failure."""
 
 from collections.abc import Callable
 from time import monotonic

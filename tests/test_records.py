@@ -510,6 +510,11 @@ SPREAD = (
     [
         (ROW, "", f"line 1: no header; {COLUMNS_ARE} {', '.join(ACCEPTED)}"),
         ("\n\nx", "", f"line 3: no header; {COLUMNS_ARE} {', '.join(ACCEPTED)}"),
+        (
+            "Numero;x",
+            "",
+            f"line 1: no header; {COLUMNS_ARE.replace('columns', 'columns in lower case')} {', '.join(ACCEPTED)}",
+        ),
         (HEADER + ",nome", "", "line 1: the header names nome twice"),
         (HEADER + ",nome_pesoa", "", "line 1: column 11 of the header is unknown; nearest accepted name: nome_pessoa"),
         (HEADER.replace("numero,", ""), "", "line 1: the header lacks numero"),

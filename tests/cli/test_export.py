@@ -195,7 +195,8 @@ def test_a_part_with_other_filters_is_refused(run: Run, service: Service, tmp_pa
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
     hint = f"remove {tmp_path / 'a.csv.part'} to start over"
-    assert f"is of an export with other filters or another token; hint: {hint}" in one_line(result)
+    said = "belongs to an export of another list or service, or with other filters or another token"
+    assert f"{said}; hint: {hint}" in one_line(result)
     (tmp_path / "a.csv.part").unlink()
     assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
 
@@ -204,7 +205,7 @@ def test_a_part_of_another_token_is_refused(run: Run, service: Service, tmp_path
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
-    assert "is of an export with other filters or another token; hint: remove " in one_line(result)
+    assert "with other filters or another token; hint: remove " in one_line(result)
     assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
 
 

@@ -22,7 +22,7 @@ def test_all_reports_of_a_person_are_printed_account_by_account(laudo: Shell) ->
     laudo.prints("organization", "create", "Vizinha")
     for account in (1, 2, 3):
         laudo.prints("import", "-", "--account", str(account), stdin=json.dumps(REPORT))
-    result = laudo("find", "--organization", "1", "-", stdin=f"{PERSON}\n11144477735\n")
+    result = laudo("find", "--organization", "1", "-", stdin=f"{PERSON}\n11144477735\n{PERSON}\n")
     assert (result.exit_code, result.stderr) == (0, "2 reports\n")
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert found == [{"id_conta": 1, **REPORT}, {"id_conta": 2, **REPORT}]

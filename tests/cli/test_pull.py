@@ -409,7 +409,8 @@ def test_a_state_of_another_service_or_account_is_refused(
     state = laudo.folder / STATE
     known = json.loads(state.read_text()) | {name: other}
     state.write_text(json.dumps(known))
-    assert f"is of another mirror, of {known['base_url']}; hint: name another --state or --account" in one_line(run())
+    said = f"belongs to another mirror, of {known['base_url']}; hint: name another --state or --account"
+    assert said in one_line(run())
 
 
 @pytest.mark.parametrize("words", [(), ("--whole",)])

@@ -140,6 +140,7 @@ def test_help_of_demo_shows_its_own_defaults(empty: Shell) -> None:
         (["pessoas", "--nome=ana", "--nomemaria"], "error: there is no such option; hint: did you mean --nome?"),
         (["login", "x"], "error: unexpected argument; hint: the token is read from standard input, never given as "),
         (["login", "--with-token", "x"], "error: unexpected argument; hint: the token is read from standard input"),
+        (["login", "--with-token"], "error: --with-token needs --url; hint: laudo login --help"),
         (["relatorios", "x", "y"], "error: unexpected argument; hint: filters are options, such as --numero-documen"),
         (["export", "pessoas", "-o", "x.csv", "x"], "error: unexpected argument; hint: filters are options, such as "),
         (["user", "list", "x"], "error: unexpected argument; hint: laudo user list --help"),

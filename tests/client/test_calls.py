@@ -132,6 +132,7 @@ def test_requests_have_the_specified_headers_and_url(client: Client, service: Se
         ({"nome": "a\x9fb"}, "nome of relatorios must be"),
         ({"nome": "a\ud800b"}, "nome of relatorios must be"),
         ({"numero_documeto": "1"}, "the nearest is numero_documento"),
+        ({"linhas": 25}, "relatorios has no such filter; the filters are numero_documento, tipo_pessoa, nome, "),
         ({"atualizado_em_de": datetime(2026, 1, 1)}, "of relatorios must be a datetime with a time zone (tzinfo), s"),  # noqa: DTZ001 - it must have no time zone
         ({"status": datetime(2026, 1, 1)}, "status of relatorios must be one of PRO"),  # noqa: DTZ001 - the same
         ({"atualizado_em_ate": datetime.max.replace(tzinfo=timezone(timedelta(hours=-3)))}, "with a time zone"),
@@ -741,6 +742,7 @@ def test_a_retry_after_beyond_the_deadline_ends_the_call(client: Client, service
     with pytest.raises(ServerError) as caught:
         client.call("usuario")
     assert (caught.value.retry_after, clock.pauses) == (3600, [])
+    assert str(caught.value).endswith(", retry after 3600 s)")
 
 
 def test_a_retry_after_date_out_of_range_is_ignored(client: Client, service: Service, clock: Clock) -> None:

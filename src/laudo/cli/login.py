@@ -47,13 +47,15 @@ class Access:
 @click.command(
     cls=usage.Command, epilog=f"Both are checked before they are saved. {URL} and {TOKEN} override what is saved."
 )
-@click.option("--url", metavar="URL", help="Base URL of the service; prompted for if not given.")
+@click.option("--url", metavar="URL", help="Base URL of the service; without --with-token it may be prompted for.")
 @click.option("--with-token", is_flag=True, help="Read the token from stdin instead of prompting for it.")
 def login(*, url: str | None, with_token: bool) -> None:
     """Save the address of a service and your token.
 
     They go to a file that only you can read.
     """
+    if with_token and url is None:
+        raise click.UsageError("--with-token needs --url", click.get_current_context())
     stream = stdin.opened()
     base_url = stdin.prompt("Base URL", hint=_SCRIPTED) if url is None else url
     token = stream.readline(_LONGEST_LINE).strip() if with_token else stdin.prompt("Token", hidden=True, hint=_SCRIPTED)

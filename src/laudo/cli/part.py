@@ -99,9 +99,8 @@ class Part:
         if journal is None or not journal.items or size < journal.bytes:
             return
         if journal.question != self._question:
-            hint = f"remove {self._part} to start over"
-            text = f"{self._journal} is of an export with other filters or another token; hint: {hint}"
-            raise output.Failure(text)
+            text = "belongs to an export of another list or service, or with other filters or another token"
+            raise output.Failure(f"{self._journal} {text}; hint: remove {self._part} to start over")
         self._bytes, self.items, self.done, self.place = journal.bytes, journal.items, journal.done, journal.place
         self._stream.truncate(self._bytes)
 

@@ -47,7 +47,7 @@ several commands, give it with the last one.
 def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
     """Print all reports of persons and companies.
 
-    - reads their CPFs and CNPJs from stdin, one per line.
+    - reads their CPFs and CNPJs from stdin, one per line; a repeated one is printed once.
     """
     from laudo.server.accounts import owners
     from laudo.server.ingest import removal
@@ -56,6 +56,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
     _require_stdin(documentos)
     kind, source = _kind(), Source(cast("BufferedReader", stdin.opened().buffer))
     lines = rejected = reports = 0
+    printed: set[str] = set()
     with opened(settings) as database:
         for number, document in filter(None, parse_lines(source.lines(), kind)):
             lines += 1
@@ -63,6 +64,9 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
                 rejected += 1
                 output.note(f"line {number}: {document.reason}")
                 continue
+            if document in printed:
+                continue
+            printed.add(document)
             with database.snapshot() as connection:
                 for report in removal.reports_of(connection, owners(connection, id_organizacao), document):
                     reports += 1

@@ -102,7 +102,7 @@ def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewe
         ) from None
     if (current.base_url, current.id_conta) != (fresh.base_url, fresh.id_conta):
         raise output.Failure(
-            f"{path} is of another mirror, of {current.base_url}; hint: name another --state or --account"
+            f"{path} belongs to another mirror, of {current.base_url}; hint: name another --state or --account"
         )
     if current.token not in ("", fresh.token) and not token_renewed:
         hint = "give --token-renewed if it sees the same account, else another --state and --account"

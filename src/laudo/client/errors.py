@@ -48,9 +48,12 @@ class LaudoError(Exception):
         self.request_id = request_id
 
     def __str__(self) -> str:
-        notes = [f"status {self.status}"] if self.status is not None else []
-        notes += [f"request {self.request_id}"] if self.request_id else []
+        notes = self._notes()
         return f"{self.message} ({', '.join(notes)})" if notes else self.message
+
+    def _notes(self) -> list[str]:
+        status = [f"status {self.status}"] if self.status is not None else []
+        return [*status, *([f"request {self.request_id}"] if self.request_id else [])]
 
 
 class ParameterError(LaudoError, ValueError):
@@ -78,6 +81,10 @@ class StatusError(LaudoError):
 
     keys: tuple[str, ...] = ()
     retry_after: float | None = None
+
+    def _notes(self) -> list[str]:
+        wait = [f"retry after {self.retry_after:.0f} s"] if self.retry_after else []
+        return [*super()._notes(), *wait]
 
 
 class BadRequestError(StatusError):

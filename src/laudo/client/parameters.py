@@ -6,7 +6,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from laudo.client.errors import ParameterError
-from laudo.core.likeness import nearest
+from laudo.core.likeness import suggestion
 from laudo.core.query import MOST_CHARACTERS
 from laudo.core.resources import Filter, Resource
 from laudo.core.values import SINCE, UNTIL, fold, unwritable
@@ -21,8 +21,9 @@ def from_filters(resource: Resource, given: Mapping[str, object]) -> Parameters:
     accepted = {filter_.name: filter_ for filter_ in resource.filters}
     for name in given:
         if name not in accepted:
-            message = f"{resource.name} has no such filter; the nearest is {nearest(name, accepted)}"
-            raise ParameterError(message)
+            found = suggestion(name, accepted)
+            hint = f"the nearest is {found}" if found else f"the filters are {', '.join(accepted)}"
+            raise ParameterError(f"{resource.name} has no such filter; {hint}")
     return tuple(_pairs(resource, accepted, given))
 
 

@@ -153,7 +153,10 @@ def _cells(row: bytes, separator: str) -> list[str]:
 def _require_header(names: list[str]) -> None:
     if not any(name in ACCEPTED for name in names):
         columns = ", ".join(ACCEPTED)
-        raise FaultError(f"no header; the first line must name columns, separated by commas or semicolons: {columns}")
+        case = " in lower case" if any(name.lower() in ACCEPTED for name in names) else ""
+        raise FaultError(
+            f"no header; the first line must name columns{case}, separated by commas or semicolons: {columns}"
+        )
     for place, name in enumerate(names, 1):
         if name not in ACCEPTED:
             raise FaultError(f"column {place} of the header is unknown; {nearest(name)}")
