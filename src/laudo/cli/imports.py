@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """
 \b
 Exit codes:
-  0    all lines are in
+  0    no line was rejected
   1    some lines were rejected, or it failed after some batches
   2    nothing done
   130  interrupted; run it again to finish
