@@ -4,7 +4,7 @@ import csv
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import chain
@@ -45,8 +45,12 @@ def show(
     jq: str | None,
     csv_: bool,
     reveal: bool,
+    most_lines: int | None = None,
 ) -> None:
-    """Print items in the format that the options choose: unchanged for programs, with masked CPFs for people."""
+    """Print items in the format that the options choose: unchanged for programs, with masked CPFs for people.
+
+    With `most_lines`, a person sees only the first items, as many as fit on these lines, and how many there are more.
+    """
     fields = chosen(names, json_)
     picked = ({name: item[name] for name in fields} for item in chain.from_iterable(pages))
     if jq is not None:
@@ -56,7 +60,7 @@ def show(
     elif csv_:
         _csv(picked, fields)
     else:
-        table(([item if reveal else masked(item) for item in page] for page in pages), fields)
+        table(([item if reveal else masked(item) for item in page] for page in pages), fields, most_lines=most_lines)
 
 
 def in_columns(*, json_: str | None, jq: str | None, csv_: bool, **_: object) -> bool:
@@ -100,7 +104,7 @@ def _jq_failure(message: str) -> output.Failure:
     return output.Failure(f"--jq: {next(iter(message.splitlines()), 'an error without a message')}")
 
 
-def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
+def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str], *, most_lines: int | None = None) -> None:
     """Print columns: on a terminal aligned for the first page, or item by item if too wide; elsewhere tab-separated."""
     rows = ([[_shown(item[name]) for name in fields] for item in page] for page in pages)
     if not sys.stdout.isatty():
@@ -113,24 +117,37 @@ def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str]) -> None:
     all_rows = chain(first, chain.from_iterable(rows))
     if columns := fitting([fields, *first]):
         columns.head(fields)
-        for row in all_rows:
-            columns.show(row)
-        return
-    if not first:
-        click.echo("  ".join(fields))
-    for number, row in enumerate(all_rows):
-        click.echo("\n" if number else "", nl=False)
-        pairs(dict(zip(fields, row, strict=True)))
+        blocks: Iterator[list[str]] = map(columns.lines, all_rows)
+        most_lines = most_lines and most_lines - len(columns.lines(fields))
+    else:
+        if not first:
+            click.echo("  ".join(fields))
+        items = (dict(zip(fields, row, strict=True)) for row in all_rows)
+        blocks = (["", *_pair_lines(item)] if number else _pair_lines(item) for number, item in enumerate(items))
+    _print_blocks(blocks, most_lines)
+
+
+def _print_blocks(blocks: Iterator[list[str]], most_lines: int | None) -> None:
+    """Print blocks of lines, as many as fit, but at least one; then say how many do not."""
+    printed = 0
+    for block in blocks:
+        if most_lines is not None and printed and printed + len(block) + 1 > most_lines:  # One is for the remark.
+            click.echo(f"… {1 + sum(1 for _ in blocks)} more")
+            return
+        click.echo("\n".join(block))
+        printed += len(block)
 
 
 def pairs(item: Wire) -> None:
     """Print one item, a line for each field: aligned on a terminal, separated by a tab elsewhere."""
-    if sys.stdout.isatty():
-        width = max(map(len, item))
-        lines = [f"{name:{width}}  {_shown(value)}".rstrip() for name, value in item.items()]
-    else:
-        lines = [f"{name}\t{_shown(value)}" for name, value in item.items()]
-    click.echo("\n".join(lines))
+    click.echo("\n".join(_pair_lines(item)))
+
+
+def _pair_lines(item: Mapping[str, str | bool | None]) -> list[str]:
+    if not sys.stdout.isatty():
+        return [f"{name}\t{_shown(value)}" for name, value in item.items()]
+    width = max(map(len, item))
+    return [f"{name:{width}}  {_shown(value)}".rstrip() for name, value in item.items()]
 
 
 def csv_lines(rows: Iterable[Sequence[str | bool | None]]) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 
-import click
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -16,23 +15,20 @@ from laudo.cli import terminal
 
 
 class Columns:
-    """Prints rows in columns of these widths."""
+    """Columns of these widths."""
 
     def __init__(self, console: Console, widths: Sequence[int]) -> None:
         self._console = console
         self._widths = widths
 
     def head(self, names: Sequence[str]) -> None:
-        for line in self._lines(names):
+        for line in self.lines(names):
             self._console.out(line, style="bold" if terminal.colour() is None else None, highlight=False)
 
-    def show(self, row: Sequence[str]) -> None:
-        for line in self._lines(row):
-            click.echo(line)
-
-    def _lines(self, row: Sequence[str]) -> Iterator[str]:
-        for parts in zip_longest(*map(self._folded, row, self._widths), fillvalue=""):
-            yield "  ".join(map(set_cell_size, parts, self._widths)).rstrip()
+    def lines(self, row: Sequence[str]) -> list[str]:
+        """Give the lines of a row: several, if a value is wider than its column."""
+        folded = zip_longest(*map(self._folded, row, self._widths), fillvalue="")
+        return ["  ".join(map(set_cell_size, parts, self._widths)).rstrip() for parts in folded]
 
     def _folded(self, value: str, width: int) -> list[str]:
         if cell_len(value) <= width:

@@ -1,6 +1,7 @@
 """`laudo relatorios|pessoas|usuario`: asks a service, with every filter of the table as an option."""
 
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -155,9 +156,11 @@ def _to_wire(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 
 def _watch(fetch: Any, names: list[str], formats: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
+    is_screen = sys.stdout.isatty() and not terminal.is_dumb()
     for itens in watching.changes(fetch, every=every):
-        click.echo(_CLEAR_SCREEN if sys.stdout.isatty() and not terminal.is_dumb() else "", nl=False)
-        answers.show([_to_wire(itens)], names, **formats)
+        click.echo(_CLEAR_SCREEN if is_screen else "", nl=False)
+        most_lines = shutil.get_terminal_size().lines - 1 if is_screen else None  # The cursor needs one.
+        answers.show([_to_wire(itens)], names, **formats, most_lines=most_lines)
 
 
 def _curl(base_url: str, resource: Resource, parameters: dict[str, Any], options: dict[str, Any]) -> str:
