@@ -4,10 +4,11 @@ import csv
 import os
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 import click
@@ -117,7 +118,7 @@ def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str], *, most_lines:
     all_rows = chain(first, chain.from_iterable(rows))
     if columns := fitting([fields, *first]):
         columns.head(fields)
-        blocks: Iterator[list[str]] = map(columns.lines, all_rows)
+        blocks: Iterable[list[str]] = map(columns.lines, all_rows)
         most_lines = most_lines and most_lines - len(columns.lines(fields))
     else:
         if not first:
@@ -127,15 +128,19 @@ def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str], *, most_lines:
     _print_blocks(blocks, most_lines)
 
 
-def _print_blocks(blocks: Iterator[list[str]], most_lines: int | None) -> None:
-    """Print blocks of lines, as many as fit, but at least one; then say how many do not."""
-    printed = 0
+def _print_blocks(blocks: Iterable[list[str]], most_lines: int | None) -> None:
+    """Print blocks of lines: each as it comes or, with `most_lines`, as many as fit but at least one."""
+    hidden = 0
+    if most_lines is not None:
+        blocks = list(blocks)
+        ends = list(accumulate(map(len, blocks)))
+        if ends and ends[-1] > most_lines:
+            fitting = max(1, bisect_right(ends, most_lines - 1))  # One line is for the remark.
+            blocks, hidden = blocks[:fitting], len(blocks) - fitting
     for block in blocks:
-        if most_lines is not None and printed and printed + len(block) + 1 > most_lines:  # One is for the remark.
-            click.echo(f"… {1 + sum(1 for _ in blocks)} more")
-            return
         click.echo("\n".join(block))
-        printed += len(block)
+    if hidden:
+        click.echo(f"… {hidden} more")
 
 
 def pairs(item: Wire) -> None:

@@ -107,7 +107,7 @@ def delete_named(
                 if not isinstance(value, str):
                     display.say(f"{place} {number}: {value.reason}")
             display.update(done.lines, source.consumed)
-            if must_empty_log and len(batch) < BATCH:  # Else more follows, and this takes time.
+            if must_empty_log and len(batch) < BATCH:  # Else more follows; each time, it would take a fifth.
                 database.empty_log()
                 must_empty_log = False
     return _summarize(done, place, kind.name)

@@ -83,7 +83,7 @@ class StatusError(LaudoError):
     retry_after: float | None = None
 
     def _notes(self) -> list[str]:
-        wait = [f"retry after {self.retry_after:.0f} s"] if self.retry_after else []
+        wait = [f"retry after {max(1.0, self.retry_after):.0f} s"] if self.retry_after else []
         return [*super()._notes(), *wait]
 
 
