@@ -36,8 +36,13 @@ def test_a_changed_report_with_an_equal_instant_counts_as_conflicting(laudo: She
     report = json.loads(ndjson(laudo.folder, 1).read_bytes())
     corrected = json.dumps({**report, "mensagem": "Corrigida."})
     laudo.prints("import", "-", "--account", "1", stdin=json.dumps(report))
-    counts = laudo.prints("import", "-", "--account", "1", stdin=corrected)
-    assert counts == "0 inserted, 0 updated, 0 unchanged, 0 stale, 1 conflicting, 0 rejected"
+    result = laudo("import", "-", "--account", "1", stdin=corrected)
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "0 inserted, 0 updated, 0 unchanged, 0 stale, 1 conflicting, 0 rejected\n",
+    )
+    reason = "the store has this report with the same atualizado_em and other content, which was kept"
+    assert result.stderr == f"numero {report['numero']}: {reason}\n"
     laudo.prints("delete", "--account", "1", report["numero"])
     assert laudo.prints("import", "-", "--account", "1", stdin=corrected).startswith("1 inserted")
     assert "unchanged, 0 stale, 0 rejected" in laudo.prints("import", "-", "--account", "1", stdin=corrected)
@@ -76,6 +81,18 @@ def test_rejections_go_to_the_errors_file(laudo: Shell) -> None:
     assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
 
 
+def test_conflicting_reports_go_to_the_errors_file_as_often_as_it_is_run(laudo: Shell) -> None:
+    reports = [json.loads(line) for line in ndjson(laudo.folder, 3).read_bytes().splitlines()]
+    laudo.prints("import", str(laudo.folder / "relatorios.ndjson"), "--account", "1")
+    corrected = "".join(json.dumps({**report, "mensagem": "Corrigida."}) + "\n" for report in reports[1:])
+    errors = laudo.folder / "errors.txt"
+    for _ in range(2):
+        result = laudo("import", "-", "--account", "1", "--errors", str(errors), stdin=corrected + "{}\n")
+        assert (result.exit_code, result.stderr) == (1, "")
+        named = [line.split(":")[0] for line in errors.read_text().splitlines()]
+        assert sorted(named) == sorted(["line 3", *(f"numero {report['numero']}" for report in reports[1:])])
+
+
 def test_the_error_names_an_errors_file_that_cannot_be_written(laudo: Shell) -> None:
     result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", "/dev/full")
     assert result.exit_code == 1
@@ -98,7 +115,7 @@ def test_a_file_with_other_content_is_refused_as_errors_file(laudo: Shell, name:
     with imported.open("rb") as stdin:
         command = [LAUDO, "import", "-", "--account", "1", "--errors", str(file)]
         done = subprocess.run(command, check=False, capture_output=True, stdin=stdin, env=laudo.environment, text=True)
-    reason = f"--errors: {file} holds something other than rejected lines; hint: name another file"
+    reason = f"--errors: {file} holds something other than rejections; hint: name another file"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {reason}\n")
     assert file.read_bytes() == before
 
@@ -113,12 +130,14 @@ def test_other_content_anywhere_in_the_errors_file_is_refused(laudo: Shell, othe
     errors.write_text("line 1: a reason that is longer than what was once looked at, so that more follows\n" + other)
     before = errors.read_bytes()
     result = laudo("import", str(ndjson(laudo.folder, 5, bad=2)), "--account", "1", "--errors", str(errors))
-    assert (result.exit_code, "holds something other than rejected lines" in one_line(result)) == (2, True)
+    assert (result.exit_code, "holds something other than rejections" in one_line(result)) == (2, True)
     assert errors.read_bytes() == before
     assert laudo.prints("import", str(ndjson(laudo.folder, 5)), "--account", "1").startswith("5 inserted")
 
 
-@pytest.mark.parametrize("cut", ["l", "line ", "line 12", "line 12:", "line 12: mens"])
+@pytest.mark.parametrize(
+    "cut", ["l", "line ", "line 12", "line 12:", "line 12: mens", "num", "numero ", "numero 0f8f", "numero 0f8f: the"]
+)
 def test_an_errors_file_with_a_truncated_last_line_is_accepted(laudo: Shell, cut: str) -> None:
     errors = laudo.folder / "errors.txt"
     errors.write_text("line 1: reason\n" + cut)
@@ -129,7 +148,7 @@ def test_an_errors_file_with_a_truncated_last_line_is_accepted(laudo: Shell, cut
 def test_a_hyphen_is_refused_as_errors_file(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(laudo.folder)
     result = laudo("import", str(ndjson(laudo.folder, 5)), "--account", "1", "--errors", "-")
-    said = "error: --errors: - is not a file; hint: without --errors, rejected lines go to stderr"
+    said = "error: --errors: - is not a file; hint: without --errors, rejections go to stderr"
     assert (result.exit_code, one_line(result)) == (2, said)
     assert not (laudo.folder / "-").exists()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from laudo.server.ingest.batches import Batch
     from laudo.server.ingest.changes import Counts
-    from laudo.server.ingest.records import Format, Rejected
+    from laudo.server.ingest.records import Format
     from laudo.server.ingest.writer import Ingest
 
 EPILOG: Final = """
@@ -36,7 +36,7 @@ Each line is one report, with the fields of the API and nome_pessoa. Of two repo
 the newer atualizado_em wins. One that is already there counts as unchanged, an older one as stale, and one that differs
 under the same instant as conflicting. A batch has up to 20,000 lines, as many as take about a second, and is on disk
 before it is counted. Lines from a pipe wait for a second at most. The number of each rejected line and the reason,
-never its content, go to --errors or stderr.
+never its content, and the numero of each conflicting report go to --errors or stderr.
 """
 
 
@@ -49,9 +49,7 @@ never its content, go to --errors or stderr.
     type=Word(["ndjson", "csv"]),
     help="Format; detected from the name or the content if not given.",
 )
-@click.option(
-    "--errors", type=click.Path(path_type=Path), help="File for the numbers of rejected lines and the reasons."
-)
+@click.option("--errors", type=click.Path(path_type=Path), help="File for rejected lines and conflicting reports.")
 @click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing.")
 @click.option("--accept-invalid-documents", is_flag=True, help="Do not verify check digits of CPF and CNPJ.")
 @with_settings("store")
@@ -126,23 +124,26 @@ def _import(
     """Count what is read, and write it if there is an `ingest`."""
     for batch in read:
         if batch.reports and ingest:
-            done.counts = done.counts.plus(ingest.write_prepared(batch.reports))
+            written = ingest.write_prepared(batch.reports)
+            done.counts = done.counts.plus(written.counts)
+            for numero in written.conflicting:
+                _report(f"numero {numero}: {_CONFLICTING}", display, rejections)
         done.lines += batch.lines
         done.valid += len(batch.reports)
         done.rejected += len(batch.rejected)
         for item in batch.rejected:
-            _reject(item, display, rejections)
+            _report(f"line {item.line_number}: {item.reason}", display, rejections, final=item.final)
         if rejections:
             rejections.flush()
         display.update(done.lines, batch.consumed)
         del batch  # else it would stay in memory until the next one is read
 
 
-def _reject(item: "Rejected", display: progress.Display, rejections: TextIO | None) -> None:
-    text = f"line {item.line_number}: {item.reason}"
+def _report(text: str, display: progress.Display, rejections: TextIO | None, *, final: bool = False) -> None:
+    """Write a line to the file for rejections, or else to stderr; the `final` one goes to both."""
     if rejections:
         rejections.write(text + "\n")
-    if item.final or not rejections:
+    if final or not rejections:
         display.say(text)
 
 
@@ -163,9 +164,9 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
         yield None
         return
     if path == Path("-"):
-        raise output.Failure("--errors: - is not a file; hint: without --errors, rejected lines go to stderr")
+        raise output.Failure("--errors: - is not a file; hint: without --errors, rejections go to stderr")
     if path.is_file() and _holds_something_else(path):
-        raise output.Failure(f"--errors: {path} holds something other than rejected lines; hint: name another file")
+        raise output.Failure(f"--errors: {path} holds something other than rejections; hint: name another file")
     with TextIOWrapper(BufferedWriter(_NamedInErrors(path, "w")), encoding="utf-8") as stream:
         yield stream
 
@@ -205,7 +206,9 @@ def _summarize(done: Done, *, dry_run: bool) -> int:
     return output.IN_PART if done.rejected else 0
 
 
-_REJECTION_LINE: Final = re.compile(rb"line \d+: .*\n|l(i(n(e( (\d+(:.*)?)?)?)?)?)?").fullmatch
+_CONFLICTING: Final = "the store has this report with the same atualizado_em and other content, which was kept"
+_BEGINNINGS: Final = b"|".join(word[:end] for word in (b"line ", b"numero ") for end in range(1, len(word) + 1))
+_REJECTION_LINE: Final = re.compile(rb"(line \d+|numero [0-9a-f-]+)(: .*\n|(:.*)?)|" + _BEGINNINGS).fullmatch
 """Matches a line of the file for rejections, or the part of one that a killed import has left."""
 _LONGEST_REJECTION: Final = 65_536
 """Bytes, more than any rejection has, so that a long line of some other file does not fill the memory."""

@@ -34,6 +34,14 @@ class Counts(NamedTuple):
         return Counts(*map(sum, zip(self, other, strict=True)))
 
 
+@disclosure.only("counts")
+class Written(NamedTuple):
+    """What became of a batch, and the numeros of its conflicting reports."""
+
+    counts: Counts
+    conflicting: list[str]
+
+
 def lock_writers(connection: Connection, id_organizacao: int) -> None:
     """Let an organization's other writers wait until the transaction ends; to be called before its first read."""
     connection.lock(f"organizacao {id_organizacao}")

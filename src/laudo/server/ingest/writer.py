@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from laudo.core.axes import numero_key
 from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError, in_transaction
 from laudo.server.ingest import rows, versions, words
-from laudo.server.ingest.changes import Counts, Diff, lock_writers
+from laudo.server.ingest.changes import Counts, Diff, Written, lock_writers
 from laudo.server.ingest.claims import NO_CLAIMS, Claims
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
@@ -52,9 +53,9 @@ class Ingest:
 
         With `equal_wins`, an equal one wins, too: a mirror follows whatever its service says now.
         """
-        return self.write_prepared(rows.prepared(batch), equal_wins=equal_wins)
+        return self.write_prepared(rows.prepared(batch), equal_wins=equal_wins).counts
 
-    def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Counts:
+    def write_prepared(self, batch: Prepared, *, equal_wins: bool = False) -> Written:
         """Write a batch that was prepared without the store, perhaps in another process."""
         return in_transaction(
             self._transaction, lambda connection: self._write(connection, batch, equal_wins=equal_wins)
@@ -125,11 +126,12 @@ class Ingest:
         load(connection, [*conta, *pessoas])
         self._versions = current
 
-    def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Counts:
+    def _write(self, connection: Connection, batch: Prepared, *, equal_wins: bool) -> Written:
         before = self._begin(connection, batch.numeros)
         given = rows.complete(batch, self.owner, self._conta.facets.number)
         after: dict[bytes, Row] = {}
-        inserted = updated = unchanged = stale = conflicting = 0
+        conflicting: list[str] = []
+        inserted = updated = unchanged = stale = 0
         for row in given:
             numero = row[NUMERO]
             current = after.get(numero) or before.get(numero)
@@ -142,7 +144,7 @@ class Ingest:
                 stale += 1
                 continue
             elif row[RECENCY] == current[RECENCY] and not equal_wins:
-                conflicting += 1
+                conflicting.append(str(UUID(bytes=numero)))
                 continue
             else:
                 updated += 1
@@ -151,7 +153,7 @@ class Ingest:
         connection.write(rows.UPSERT, written)
         diff = Diff([before[numero] for numero in after if numero in before], written)
         self._update_counts(connection, diff, batch.claims if len(written) == len(batch) else rows.to_claims(written))
-        return Counts(inserted, updated, unchanged, stale, conflicting)
+        return Written(Counts(inserted, updated, unchanged, stale, len(conflicting)), conflicting)
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         deleted = self._begin(connection, numeros)
