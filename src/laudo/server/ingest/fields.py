@@ -97,7 +97,7 @@ def _text(name: str, text: str, least: int, most: int) -> str:
     if least <= len(text) <= most and text.isprintable():
         return text
     if not text:
-        raise fault(name, "is empty")
+        raise fault(name, "is missing or empty")
     if len(text) > most:
         raise fault(name, "is too long")
     if found := values.unwritable(text):
