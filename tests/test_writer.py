@@ -223,7 +223,7 @@ def test_a_person_is_looked_up_only_when_the_newest_report_leaves(
     looked: list[int] = []
     read_newest = Pessoas._newest
 
-    def counted(self: Pessoas, connection: Connection, cpfs: list[str]) -> dict[str, claims.Row]:
+    def counted(self: Pessoas, connection: Connection, cpfs: list[str]) -> dict[str, claims.PessoaRow]:
         looked.append(len(cpfs))
         return read_newest(self, connection, cpfs)
 

@@ -9,7 +9,7 @@ from laudo.core.axes import nome_busca
 CPF_LENGTH: Final = 11
 """Only persons have documents this long; companies do not appear among the persons."""
 
-Row = tuple[str, str, str, int, str]
+PessoaRow = tuple[str, str, str, int, str]
 """(cpf, nome, nome_busca, recency, item)."""
 CPF: Final = 0
 NOME: Final = 1
@@ -20,7 +20,7 @@ RECENCY: Final = 3
 class Claims(NamedTuple):
     """The newest claim of each CPF, and the CPFs with two equally new ones, which all reports together must settle."""
 
-    newest: dict[str, Row]
+    newest: dict[str, PessoaRow]
     tied: set[str]
 
     def __repr__(self) -> str:
@@ -44,6 +44,6 @@ def claims(reports: Iterable[tuple[str, int, str]]) -> Claims:
     return Claims({cpf: row(cpf, *claim) for cpf, claim in newest.items()}, tied)
 
 
-def row(cpf: str, recency: int, nome: str) -> Row:
+def row(cpf: str, recency: int, nome: str) -> PessoaRow:
     """Give what the store keeps of a person whose newest report has this recency and nome_pessoa."""
     return cpf, nome, nome_busca(nome), recency, response.pessoa(cpf=cpf, nome=nome, atualizado_em=-recency)

@@ -3,10 +3,10 @@
 from laudo.core import axes
 from laudo.core.sql import Owner
 from laudo.server.database import Connection, Row
-from laudo.server.ingest import moves, rows
+from laudo.server.ingest import deltas, rows
 from laudo.server.ingest.changes import Diff
+from laudo.server.ingest.deltas import Delta
 from laudo.server.ingest.facets import FacetNumbers
-from laudo.server.ingest.moves import Move
 from laudo.server.ingest.remembered import Remembered
 from laudo.server.ingest.tallies import SIZES, Sizes, Tally
 
@@ -31,17 +31,17 @@ class Conta:
 
     def update(self, connection: Connection, diff: Diff) -> None:
         """Update the counts for changed reports."""
-        both = [*self._moves(diff.before, -1), *self._moves(diff.after, 1)]
+        both = [*self._deltas(diff.before, -1), *self._deltas(diff.after, 1)]
         self.facets.write(connection)
-        moves.apply(connection, both)
+        deltas.apply(connection, both)
         for tally in self._tallies:
             tally.write(connection, self.facets.all)
 
-    def _moves(self, reports: list[Row], by: int) -> list[Move]:
+    def _deltas(self, reports: list[Row], by: int) -> list[Delta]:
         """Count the facets of reports that were added (1) or removed (-1), and give what the tallies have to count."""
         if not reports:
             return []
         columns = rows.columns(reports)
         facets = columns["facet"]
         self.facets.add(facets, by)
-        return [Move(tally, [columns[name] for name in tally.axis.names], facets, by) for tally in self._tallies]
+        return [Delta(tally, [columns[name] for name in tally.axis.names], facets, by) for tally in self._tallies]

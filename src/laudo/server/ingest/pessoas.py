@@ -9,10 +9,10 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
 from laudo.core.sql.writes import PESSOA
 from laudo.server.database import Connection
-from laudo.server.ingest import claims, moves, vocabulary, words
+from laudo.server.ingest import claims, deltas, vocabulary, words
 from laudo.server.ingest.changes import Diff
-from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, Row
-from laudo.server.ingest.moves import Move
+from laudo.server.ingest.claims import CPF, CPF_LENGTH, NOME, NOME_BUSCA, RECENCY, Claims, PessoaRow
+from laudo.server.ingest.deltas import Delta
 from laudo.server.ingest.remembered import Remembered
 from laudo.server.ingest.rows import DOCUMENTO, NUMERO
 from laudo.server.ingest.rows import RECENCY as REPORT_RECENCY
@@ -56,7 +56,7 @@ class Pessoas:
         lost = _lost_cpfs(diff)
         known = self._known(connection, [*claimed.newest, *claimed.tied, *lost])
         unsettled = claimed.tied | {cpf for cpf in lost if cpf not in known or lost[cpf] <= known[cpf].recency}
-        after: dict[str, Row] = {}
+        after: dict[str, PessoaRow] = {}
         for cpf, row in claimed.newest.items():
             before = known.get(cpf)
             if before is None or row[RECENCY] < before.recency:
@@ -72,7 +72,7 @@ class Pessoas:
         statement = Statement(f"{_KNOWN} AND {connection.dialect.member('cpf')}", (self._id_organizacao, cpfs))
         return {cpf: Known(recency, nome) for cpf, recency, nome in connection.fetch(statement)}
 
-    def _newest(self, connection: Connection, cpfs: list[str]) -> dict[str, Row]:
+    def _newest(self, connection: Connection, cpfs: list[str]) -> dict[str, PessoaRow]:
         """Read the newest report of each of these CPFs in all accounts."""
         if not cpfs:
             return {}
@@ -91,12 +91,12 @@ class Pessoas:
         return bool(cpfs * contas * _LOOKUP_COST > reports)
 
     def _write(
-        self, connection: Connection, known: dict[str, Known], after: dict[str, Row], deleted: Sequence[str]
+        self, connection: Connection, known: dict[str, Known], after: dict[str, PessoaRow], deleted: Sequence[str]
     ) -> bool:
         """Write what differs: persons that are new, renamed, deleted, or only have a newer or older report."""
-        new: list[Row] = []
-        renamed: list[Row] = []
-        redated: list[Row] = []
+        new: list[PessoaRow] = []
+        renamed: list[PessoaRow] = []
+        redated: list[PessoaRow] = []
         for cpf in sorted(after):
             row, before = after[cpf], known.get(cpf)
             if before is None:
@@ -119,22 +119,24 @@ class Pessoas:
         vocabulary.update(connection, self._id_organizacao, new_names.values(), old_names.values())
         old_recencies = {cpf: known[cpf].recency for cpf in (*(row[CPF] for row in (*renamed, *redated)), *deleted)}
         new_recencies = {row[CPF]: row[RECENCY] for row in (*new, *renamed, *redated)}
-        moves.apply(connection, [*self._moves(old_names, old_recencies, -1), *self._moves(new_names, new_recencies, 1)])
+        deltas.apply(
+            connection, [*self._deltas(old_names, old_recencies, -1), *self._deltas(new_names, new_recencies, 1)]
+        )
         for tally in self._tallies:
             tally.write(connection, ())
         return True
 
-    def _moves(self, names: dict[str, str], recencies: dict[str, int], by: int) -> list[Move]:
+    def _deltas(self, names: dict[str, str], recencies: dict[str, int], by: int) -> list[Delta]:
         """Give what the tallies have to count for names and recencies, by CPF, that were added (1) or removed (-1)."""
         by_instant, by_cpf, by_nome = self._tallies
         return [
-            Move(by_instant, (recencies.values(), recencies), repeat(0), by),
-            Move(by_cpf, (names,), repeat(0), by),
-            Move(by_nome, (names.values(), names), repeat(0), by),
+            Delta(by_instant, (recencies.values(), recencies), repeat(0), by),
+            Delta(by_cpf, (names,), repeat(0), by),
+            Delta(by_nome, (names.values(), names), repeat(0), by),
         ]
 
 
-def insert(connection: Connection, id_organizacao: int, rows: Sequence[Row]) -> None:
+def insert(connection: Connection, id_organizacao: int, rows: Sequence[PessoaRow]) -> None:
     """Write persons that are new, and their words."""
     connection.write(_INSERT, [(id_organizacao, *row) for row in rows])
     _add_words(connection, id_organizacao, rows)
@@ -146,7 +148,7 @@ def remove(connection: Connection, id_organizacao: int, cpfs: Sequence[str]) -> 
     connection.write(_DELETE, [(id_organizacao, cpf) for cpf in sorted(cpfs)])
 
 
-def _add_words(connection: Connection, id_organizacao: int, rows: Iterable[Row]) -> None:
+def _add_words(connection: Connection, id_organizacao: int, rows: Iterable[PessoaRow]) -> None:
     words.add(connection, id_organizacao, {row[CPF]: row[NOME_BUSCA] for row in rows})
 
 

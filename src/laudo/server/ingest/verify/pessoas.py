@@ -12,7 +12,7 @@ from laudo.core.sql.parts import source
 from laudo.core.values import INSTANTS
 from laudo.server.database import Connection, WordsDamagedError
 from laudo.server.ingest import counting, vocabulary, words
-from laudo.server.ingest.claims import CPF_LENGTH, Row, row
+from laudo.server.ingest.claims import CPF_LENGTH, PessoaRow, row
 from laudo.server.ingest.pessoas import insert, remove
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify.differences import Difference
@@ -26,7 +26,7 @@ INDEX_FAULTS: Final = frozenset({_WORDS, _UNREMOVABLE, _DAMAGED})
 _COLUMNS: Final = ("cpf", "nome", "nome_busca", "recency", "item")
 _SLOTS: Final = 1 << 16
 
-Pair = tuple[Row | None, Row | None]
+Pair = tuple[PessoaRow | None, PessoaRow | None]
 """A person as the store has it, and as the reports say; None if there is none."""
 
 
@@ -104,7 +104,7 @@ def _compared(id_organizacao: int, what: str, kept: Entries, expected: Entries) 
 def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
     """Rewrite the persons that differ, and their words; nothing of other names stays in the index."""
     wrong: list[str] = []
-    new: list[Row] = []
+    new: list[PessoaRow] = []
     for stored, expected in _pairs(connection, id_organizacao, progress):
         if stored != expected:
             wrong += [] if stored is None else [stored[0]]
@@ -125,7 +125,7 @@ def rows_to_read(connection: Connection, owners: Iterable[Owner]) -> int:
     return int(cpfs) * (1 + len(axes.OF_PESSOA))
 
 
-def _faults(stored: Row | None, expected: Row | None) -> list[str]:
+def _faults(stored: PessoaRow | None, expected: PessoaRow | None) -> list[str]:
     if stored is None:
         return ["persons missing"]
     if expected is None:
@@ -136,7 +136,7 @@ def _faults(stored: Row | None, expected: Row | None) -> list[str]:
     return [f"persons whose {column} differs" for column, kept, right in pairs if kept != right]
 
 
-def _replace(connection: Connection, id_organizacao: int, wrong: list[str], new: list[Row]) -> None:
+def _replace(connection: Connection, id_organizacao: int, wrong: list[str], new: list[PessoaRow]) -> None:
     remove(connection, id_organizacao, wrong)
     insert(connection, id_organizacao, new)
     wrong.clear()
@@ -163,12 +163,12 @@ def _pairs(connection: Connection, id_organizacao: int, progress: Progress) -> I
             stored, expected = next(stored_rows, None), next(expected_rows, None)
 
 
-def _stored(connection: Connection, id_organizacao: int) -> Iterator[Row]:
+def _stored(connection: Connection, id_organizacao: int) -> Iterator[PessoaRow]:
     for chunk in counting.chunks(connection, axes.PESSOA_CPF, Owner(id_organizacao, 0), _ALL_BUT_CPF):
         yield from chunk
 
 
-def _expected(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[Row]:
+def _expected(connection: Connection, id_organizacao: int, progress: Progress) -> Iterator[PessoaRow]:
     """Give what each person should be: the newest of the accounts' newest reports decides, the first of equally new.
 
     A report with an impossible instant is ignored.

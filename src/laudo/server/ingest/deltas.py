@@ -10,7 +10,7 @@ from laudo.server.ingest.tallies import Tally
 
 
 @disclosure.only("by")
-class Move(NamedTuple):
+class Delta(NamedTuple):
     """Rows that were added (`by` 1) or removed (-1): the columns of their keys on a tally's axis, and their facets."""
 
     tally: Tally
@@ -28,19 +28,21 @@ class Move(NamedTuple):
         return self.tally.buckets.counted(self.keys, self.facets)
 
 
-def apply(connection: Connection, moves: Sequence[Move]) -> None:
+def apply(connection: Connection, deltas: Sequence[Delta]) -> None:
     """Count rows in their tallies; fine buckets that are not yet known are read first, in one round trip."""
-    counted = [move.counted() for move in moves]
+    counted = [delta.counted() for delta in deltas]
     unread: dict[Tally, set[Bucket]] = {}
-    for move, rows in zip(moves, counted, strict=True):
-        if coarse := move.tally.buckets.coarse(rows):
-            unread.setdefault(move.tally, set()).update(coarse)
+    for delta, rows in zip(deltas, counted, strict=True):
+        if coarse := delta.tally.buckets.coarse(rows):
+            unread.setdefault(delta.tally, set()).update(coarse)
     if unread:
         statements = [tally.children(coarse, connection.dialect) for tally, coarse in unread.items()]
         for (tally, coarse), found in zip(unread.items(), connection.fetch_each(statements), strict=True):
             tally.buckets.expand(coarse, found)
-        counted = [move.counted() if move.tally in unread else rows for move, rows in zip(moves, counted, strict=True)]
-    for move, rows in zip(moves, counted, strict=True):
-        move.tally.add(rows, move.by)
-        if move.by < 0:
-            move.tally.note_removed(move.keys)
+        counted = [
+            delta.counted() if delta.tally in unread else rows for delta, rows in zip(deltas, counted, strict=True)
+        ]
+    for delta, rows in zip(deltas, counted, strict=True):
+        delta.tally.add(rows, delta.by)
+        if delta.by < 0:
+            delta.tally.note_removed(delta.keys)
