@@ -25,6 +25,7 @@ PLAIN: Final = {
     "client.calls._Paginacao": "total",
     "client.items.Relatorio": "numero status",
     "client.items.Usuario": "id_organizacao",
+    "client.transports.NamedProxy": "address chosen_by",
     "core.axes.Axis": "table index facet_index gathering",
     "core.axes.Column": "name",
     "core.axes.Tie": "name least most",

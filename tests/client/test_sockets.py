@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -198,6 +199,19 @@ def test_the_error_names_a_proxy_that_refuses_connections(
     settings = f"or the variables {scheme}_proxy, all_proxy and no_proxy"
     asked = f"the proxy http://127.0.0.1:{port} for {base}"
     assert failure(ask, base) == f"cannot connect to {asked}: {told}, {settings}"
+
+
+@pytest.mark.parametrize("request_through", [blocking, awaited])
+def test_the_error_names_the_argument_that_chose_a_proxy(
+    request_through: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_proxy(monkeypatch, "http://127.0.0.1:1")
+    with serving(answering(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
+        chosen = partial(request_through, network=Network(proxy=proxy))
+        assert failure(chosen, "https://service.invalid") == (
+            f"the proxy {proxy} did not connect to https://service.invalid; check with whoever runs it, "
+            "or the argument proxy of Network (status 403)"
+        )
 
 
 def use_proxy(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:

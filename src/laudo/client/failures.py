@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import httpx
 
 from laudo.client.errors import DeadlineError, TransportError
+from laudo.client.transports import NamedProxy
 
 T = TypeVar("T", bound=TransportError)
 
@@ -29,7 +30,7 @@ UNANSWERED: Final[tuple[type[Exception], ...]] = (httpx.RequestError, httpx.Stre
 """What the HTTP library raises if no whole answer came."""
 
 
-def unanswered(base_url: str, error: Exception, *, proxy: str | None) -> TransportError:
+def unanswered(base_url: str, error: Exception, *, proxy: NamedProxy | None) -> TransportError:
     """Make the exception for a call that had no whole answer, from the service or from a proxy before it.
 
     The library's exception is kept as the cause only if there was no connection: later ones may quote what was sent or
@@ -52,7 +53,7 @@ def timed_out(base_url: str) -> DeadlineError:
     return DeadlineError(f"{base_url} did not answer in time")
 
 
-def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str:
+def _unconnected(base_url: str, error: OSError | None, proxy: NamedProxy | None) -> str:
     """Say to whom there is no connection, and why; if service and proxy both speak TLS, either may be at fault."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = error.verify_message.rstrip(".")
@@ -66,31 +67,27 @@ def _unconnected(base_url: str, error: OSError | None, proxy: str | None) -> str
         return f"cannot establish TLS with {_tls_peer(base_url, proxy)}: {what}; check {hint}"
     what, hint = _meaning(error)
     if proxy and not isinstance(error, _CONNECTION_LOST):
-        return f"cannot connect to the proxy {proxy} for {base_url}: {what}; check {hint}, or {_variables(base_url)}"
+        return f"cannot connect to the proxy {proxy} for {base_url}: {what}; check {hint}, or {proxy.chosen_by}"
     return f"cannot connect to {_route(base_url, proxy)}: {what}; check {hint}"
 
 
-def _refused_by_proxy(base_url: str, error: Exception, proxy: str | None) -> TransportError:
+def _refused_by_proxy(base_url: str, error: Exception, proxy: NamedProxy | None) -> TransportError:
     """Say that a proxy refuses; a SOCKS proxy gives no status."""
     found = _STATUS(str(error))
     status = int(found[1]) if found else None
     hint = "the user name and password in its address" if status == _PROXY_AUTH_REQUIRED else "with whoever runs it"
-    text = f"the proxy {proxy} did not connect to {base_url}; check {hint}, or {_variables(base_url)}"
+    # The proxy of a transport that the caller made is unknown.
+    name, chosen_by = (f"the proxy {proxy}", f", or {proxy.chosen_by}") if proxy else ("the proxy", "")
+    text = f"{name} did not connect to {base_url}; check {hint}{chosen_by}"
     return _with_cause(error, TransportError(text, status=status))
 
 
-def _variables(base_url: str) -> str:
-    """Name the variables that choose a proxy."""
-    scheme = httpx.URL(base_url).scheme
-    return f"the variables {scheme}_proxy, all_proxy and no_proxy"
-
-
-def _tls_peer(base_url: str, proxy: str | None) -> str:
+def _tls_peer(base_url: str, proxy: NamedProxy | None) -> str:
     """Name who speaks TLS: only the proxy if the service does not."""
     return _route(base_url, proxy) if base_url.startswith("https:") else f"the proxy {proxy} for {base_url}"
 
 
-def _route(base_url: str, proxy: str | None) -> str:
+def _route(base_url: str, proxy: NamedProxy | None) -> str:
     return f"{base_url} through the proxy {proxy}" if proxy else base_url
 
 

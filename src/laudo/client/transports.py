@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -23,6 +23,16 @@ MOST_CONNECTIONS: Final = 100
 
 CONNECTIONS: Final = httpx.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=20, keepalive_expiry=30)
 UNLIMITED: Final = httpx.Limits(max_keepalive_connections=20, keepalive_expiry=30)
+
+
+class NamedProxy(NamedTuple):
+    """The proxy before a service: its address without user name and password, and what chose it."""
+
+    address: str
+    chosen_by: str
+
+    def __str__(self) -> str:
+        return self.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +62,13 @@ class Network:
         proxy, trust = self._proxy_and_trust(base_url)
         return lambda: httpx.AsyncHTTPTransport(verify=trust, proxy=proxy, limits=UNLIMITED)
 
-    def proxy_before(self, base_url: str) -> str | None:
-        """Name the proxy before a service, without its user name and password; None if there is none."""
-        proxy = self._proxy(base_url)
-        return f"{proxy.url.scheme}://{proxy.url.netloc.decode()}" if proxy else None
+    def proxy_before(self, base_url: str) -> NamedProxy | None:
+        """Name the proxy before a service; None if there is none."""
+        if (proxy := self._proxy(base_url)) is None:
+            return None
+        variables = f"the variables {httpx.URL(base_url).scheme}_proxy, all_proxy and no_proxy"
+        chosen_by = "the argument proxy of Network" if self.proxy else variables
+        return NamedProxy(f"{proxy.url.scheme}://{proxy.url.netloc.decode()}", chosen_by)
 
     def _proxy_and_trust(self, base_url: str) -> tuple[httpx.Proxy | None, ssl.SSLContext | bool]:
         """Give the proxy before a service, and whose certificates to trust; a proxy on https gets the same trust."""
