@@ -739,6 +739,8 @@ def test_a_wrong_store_url_is_reported_at_once_without_the_password(
         (f"{server.url()}?hostaddr=x", "a parameter of the store's URL is wrong"),
         (server.url().replace(server.password, "ge@heim"), "%40"),
         (server.url().replace(server.password, "ge/heim"), "%2F"),
+        (server.url().replace(server.password, "ge@heim/1"), "%40"),
+        (server.url().replace(server.password, "1/geheim"), "%2F"),
         (server.url().replace(server.password, "ge%E9heim"), "%C3%A9"),
         (server.url().replace("127.0.0.1", "db..example"), "the host name in the store's URL is not valid"),
         (f"{server.url()}?nonsense=geheim", "libpq's parameters after [?]"),

@@ -29,7 +29,8 @@ def conninfo(url: str, bounds: Bounds, *, write: bool) -> str:
     except UnicodeDecodeError:
         raise StoreError(_NOT_UTF8) from None
     hosts, ports, name = (str(given.get(key, "")) for key in ("host", "port", "dbname"))
-    if "@" in hosts or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
+    path = url.partition("?")[0].partition("://")[2].partition("/")[2]
+    if "@" in hosts + path or re.fullmatch("[0-9,]*", ports) is None or "://" in name:
         # Pieces of a password, or of another URL, which an error about an unknown host or database would show.
         raise StoreError(_MALFORMED)
     given = {**_from_service_file(given), **given}
