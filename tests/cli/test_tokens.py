@@ -50,6 +50,13 @@ def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> N
     assert not laudo.key_file.exists()
 
 
+def test_the_error_about_a_missing_key_file_names_its_folder(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    monkeypatch.chdir(laudo.key_file.parent)
+    told = one_line(laudo("serve", "--key-file", "other.key"))
+    assert told.startswith(f"error: the key file {laudo.key_file.with_name('other.key')} does not exist")
+
+
 def test_serve_refuses_a_key_file_that_others_can_read(laudo: Shell) -> None:
     laudo.prints("token", "create", "--user", "1")
     laudo.key_file.chmod(0o644)

@@ -24,7 +24,7 @@ def load(path: str | Path) -> bytes:
 
     Raises KeyFileError if the file is missing, malformed or readable by others; root's file may be read by its group.
     """
-    file = Path(path)
+    file = Path(path).absolute()
     try:
         with file.open("rb") as stream:
             status, text = os.fstat(stream.fileno()), stream.read(1024)
@@ -47,7 +47,7 @@ def make(path: str | Path) -> bool:
 
     If two processes do so at the same time, the first one's key stays. Raises KeyFileError.
     """
-    file = Path(path)
+    file = Path(path).absolute()
     if file.exists():
         return False
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
