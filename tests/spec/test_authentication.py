@@ -3,12 +3,13 @@
 import base64
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from factories import Account, Store, relatorio
 from laudo.core.sql import Statement
-from laudo.server import accounts
+from laudo.server import accounts, keys
 from laudo.server.accounts import Level
 from laudo.server.tokens import new_token
 from wsgi import Answer, Client, NewClient
@@ -162,3 +163,26 @@ def test_disabling_an_account_or_user_refuses_only_its_own_tokens(
         for token in (of_account, of_sister, of_colleague):
             assert client(token).get("/relatorios").status == (401 if token in refused else 200)
         store.enable(level, number)
+
+
+def test_a_worker_says_once_that_its_key_file_may_be_the_wrong_one(
+    account: Account, client: NewClient, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.key"
+    keys.make(other)
+    service = client(account.token, key_file=str(other))
+    assert {service.get("/usuario").status for _ in range(2)} == {401}
+    assert capfd.readouterr().err == ""
+    assert {service.get("/usuario").status for _ in range(5)} == {401}
+    assert capfd.readouterr().err == (
+        "tokens: every token of laudo's form was refused since this worker started; if they should work, "
+        "its key file is not the one under which they were created\n"
+    )
+
+
+def test_a_worker_that_has_admitted_somebody_does_not_doubt_its_key_file(
+    account: Account, client: NewClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert client(account.token).get("/usuario").status == 200
+    assert [client(new_token()).get("/usuario").status for _ in range(5)] == [401] * 5
+    assert capfd.readouterr().err == ""

@@ -10,14 +10,22 @@ import msgspec
 from laudo.core import disclosure, errors
 from laudo.core.errors import ApiError
 from laudo.core.sql import Owner, Statement
+from laudo.server import logs
 from laudo.server.database import Mark, Reader, Row, Served
 from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
 from laudo.server.recent import Recent
-from laudo.server.tokens import hash_token
+from laudo.server.tokens import PREFIX, hash_token
 
 _TOKENS: Final = 1000
 """Tokens whose hashes and callers a worker remembers."""
+
+_SUSPICIOUS: Final = 3
+_WRONG_KEY: Final = (
+    "tokens: every token of laudo's form was refused since this worker started; if they should work, "
+    "its key file is not the one under which they were created"
+)
+"""What a worker says once, after that many requests with such tokens: it cannot know a wrong key in another way."""
 
 _HOLDER: Final = """
 SELECT t.id_organizacao, t.id_conta, t.id_usuario, t.id_token, t.expires_at
@@ -74,6 +82,8 @@ class Callers:
         self._limits = limits
         self._forecast = forecast
         self._remembered: Recent[str, Caller] = Recent(_TOKENS)
+        self._has_admitted = False
+        self._refused = 0
 
     def admit(
         self, database: Served, mark: Mark, token: str, make_extra: MakeExtra | None = None
@@ -91,10 +101,19 @@ class Callers:
             caller, rows = self._read(database, mark, token, remembered, make_extra)
         if caller is None:
             self._remembered.drop(token)
+            self._suspect_key(token)
             raise ApiError(errors.UNAUTHORIZED)
         if caller is not remembered:
+            self._has_admitted = True
             self._remembered.keep(token, caller)
         return caller, rows
+
+    def _suspect_key(self, token: str) -> None:
+        """Say once that the key may be wrong, if it has admitted nobody; a token made elsewhere proves nothing."""
+        if not self._has_admitted and token.startswith(PREFIX):
+            self._refused += 1
+            if self._refused == _SUSPICIOUS:
+                logs.notice(_WRONG_KEY)
 
     def _read(
         self, database: Served, mark: Mark, token: str, remembered: Caller | None, make_extra: MakeExtra | None
