@@ -143,7 +143,7 @@ _CODES: Final[dict[str, tuple[type[Exception], str]]] = {
     "53": (Unavailable, "PostgreSQL has run out of disk space, memory or connections"),
     "55P03": (Locked, LOCKED),
     "57": (Unavailable, "PostgreSQL cannot continue now"),
-    "57014": (Slow, "PostgreSQL did not finish a statement within its time limit"),
+    "57014": (Slow, "PostgreSQL did not finish a statement within its time limit (statement_timeout)"),
     "58": (Unavailable, "PostgreSQL cannot read or write its files; check its disk and its log"),
     "XX001": (StoreError, "the store is damaged; see PostgreSQL's log, and restore a backup"),
     "XX002": (StoreError, "an index of the store is damaged; see PostgreSQL's log"),
