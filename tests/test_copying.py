@@ -446,21 +446,33 @@ def test_an_uncounted_copy_is_counted_by_the_next_run(world: World) -> None:
 
 
 OWN: Final[dict[str, tuple[Callable[[Store], object], str]]] = {
-    "an organization": (lambda store: store.account(), "the target has what the source does not have: organization 4;"),
-    "an account": (lambda store: store.account(1), "the target has what the source does not have: account 5;"),
-    "users": (lambda store: _users(store, 7), "the target has what the source does not have: user 5, 6, 7, 8, 9 …;"),
-    "a token": (lambda store: store.token(1), "the target has what the source does not have: token 7;"),
+    "an organization": (
+        lambda store: store.account(),
+        "the target has organizations that the source lacks, or has with another name: 4;",
+    ),
+    "an account": (
+        lambda store: store.account(1),
+        "the target has accounts that the source lacks, or has with another name: 5;",
+    ),
+    "users": (
+        lambda store: _users(store, 7),
+        "the target has users that the source lacks, or has with another account or address: 5, 6, 7, 8, 9 …;",
+    ),
+    "a token": (
+        lambda store: store.token(1),
+        "the target has tokens that the source lacks, or has with another text or user: 7;",
+    ),
     "a token of another user": (
         lambda store: damage(store.database, "UPDATE token SET id_usuario = 1 WHERE id_token = 2"),
-        "the target has what the source does not have: token 2;",
+        "the target has tokens that the source lacks, or has with another text or user: 2;",
     ),
     "a token that was revoked": (
         lambda store: _revoke(store, 2),
-        "the target has what the source does not have: revoked token 2;",
+        "the target has revoked tokens that work in the source: 2;",
     ),
     "another organization of that number": (
         lambda store: damage(store.database, "UPDATE organizacao SET nome_organizacao = '?' WHERE id_organizacao = 2"),
-        "the target has what the source does not have: organization 2;",
+        "the target has organizations that the source lacks, or has with another name: 2;",
     ),
     "a report": (
         lambda store: Ingest(store.database, 2).write([relatorio(9000)]),
@@ -495,7 +507,7 @@ def test_a_target_with_changes_of_its_own_is_refused_and_unchanged(files: World,
     make, reason = OWN[what]
     make(Store(target, files.key_file))
     before = state(target)
-    with pytest.raises(StoreError, match=re.escape(reason) + " hint: copy into a new store"):
+    with pytest.raises(StoreError, match=re.escape(reason) + " nothing was copied; hint: "):
         Copy(files.source, target)
     assert state(target) == before
 

@@ -49,7 +49,7 @@ PLAIN: Final = {
     "server.config.Settings": "store key_file host allowed_origins read_store metrics_host rehearse",
     "server.config._Given": "source",
     "server.config.kinds.Kind": "accepts",
-    "server.ingest.copying.callers.Kind": "noun fixed changing",
+    "server.ingest.copying.callers.Kind": "noun fixed known_by changing",
     "server.ingest.fields.Relatorio": "numero",
     "server.ingest.lines.Unread": "reason",
     "server.ingest.records.Rejected": "reason",

@@ -142,8 +142,8 @@ def test_a_target_with_other_data_is_refused_and_unchanged(laudo: Shell, target:
     code, answer, said = run(laudo, target)
     assert (code, answer) == (2, "")
     assert said == (
-        "error: the target has what the source does not have: organization 1; "
-        "hint: copy into a new store, as `laudo migrate` creates it\n"
+        "error: the target has organizations that the source lacks, or has with another name: 1; "
+        "nothing was copied; hint: copy into a new store, as `laudo migrate` creates it, or swap the two URLs\n"
     )
     assert rows(target) == []
 

@@ -9,20 +9,25 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO, TOKEN, USUARIO, Table
 from laudo.server.database import Connection, Row, StoreError
 
-NEW_STORE_HINT: Final = "hint: copy into a new store, as `laudo migrate` creates it"
+NEW_STORE_HINT: Final = (
+    "nothing was copied; hint: copy into a new store, as `laudo migrate` creates it, or swap the two URLs"
+)
+_REVOKE_HINT: Final = "nothing was copied; hint: revoke them in the source too, or copy into a new store"
 _MOST_SHOWN: Final = 5
 
 
 class Kind(NamedTuple):
     """One of the four kinds of rows: two stores have the same row if its key and `fixed` columns are the same.
 
-    `number` is the index, in key and columns, of the number by which people name it. Versions are not copied.
+    `number` is the index, in key and columns, of the number by which people name it, and `known_by` says for people
+    what the `fixed` columns are. Versions are not copied.
     """
 
     noun: str
     number: int
     table: Table
     fixed: tuple[str, ...]
+    known_by: str
     changing: tuple[str, ...]
 
     @property
@@ -69,16 +74,18 @@ def refuse_foreign_rows(source: Callers, target: Callers) -> None:
     """
     for kind in KINDS:
         source_rows = {kind.identity(row) for row in source.all(kind)}
-        _refuse(kind.noun, [row[kind.number] for row in target.all(kind) if kind.identity(row) not in source_rows])
+        foreign = [row[kind.number] for row in target.all(kind) if kind.identity(row) not in source_rows]
+        _refuse(f"{kind.noun}s that the source lacks, or has with another {kind.known_by}", foreign, NEW_STORE_HINT)
     revoked_in_source = {row[_TOKEN.number] for row in source.all(_TOKEN) if _is_revoked(row)}
     revoked_in_target = (row[_TOKEN.number] for row in target.all(_TOKEN) if _is_revoked(row))
-    _refuse("revoked token", [number for number in revoked_in_target if number not in revoked_in_source])
+    working = [number for number in revoked_in_target if number not in revoked_in_source]
+    _refuse("revoked tokens that work in the source", working, _REVOKE_HINT)
 
 
-def _refuse(what: str, numbers: Collection[int]) -> None:
+def _refuse(what: str, numbers: Collection[int], hint: str) -> None:
     if numbers:
         shown = ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) + (" …" if len(numbers) > _MOST_SHOWN else "")
-        raise StoreError(f"the target has what the source does not have: {what} {shown}; {NEW_STORE_HINT}")
+        raise StoreError(f"the target has {what}: {shown}; {hint}")
 
 
 def _is_revoked(token: Row) -> bool:
@@ -111,14 +118,19 @@ def _read(connection: Connection, kind: Kind) -> Rows:
     return {id_organizacao: list(group) for id_organizacao, group in groupby(rows, key=itemgetter(0))}
 
 
-_ORGANIZATION: Final = Kind("organization", 0, ORGANIZACAO, ("nome_organizacao",), ("enabled",))
-_ACCOUNT: Final = Kind("account", 1, CONTA, ("nome_conta",), ("webhook_url", "enabled"))
+_ORGANIZATION: Final = Kind("organization", 0, ORGANIZACAO, ("nome_organizacao",), "name", ("enabled",))
+_ACCOUNT: Final = Kind("account", 1, CONTA, ("nome_conta",), "name", ("webhook_url", "enabled"))
 _TOKEN: Final = Kind(
-    "token", 2, TOKEN, ("id_token", "id_conta", "id_usuario"), ("created_at", "expires_at", "revoked_at")
+    "token",
+    2,
+    TOKEN,
+    ("id_token", "id_conta", "id_usuario"),
+    "text or user",
+    ("created_at", "expires_at", "revoked_at"),
 )
 KINDS: Final = (
     _ORGANIZATION,
     _ACCOUNT,
-    Kind("user", 1, USUARIO, ("id_conta", "email"), ("nome_usuario", "enabled")),
+    Kind("user", 1, USUARIO, ("id_conta", "email"), "account or address", ("nome_usuario", "enabled")),
     _TOKEN,
 )
