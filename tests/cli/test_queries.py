@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from client.service import PROFILE, TOKEN, Answer, Service, listed, pessoa, refu
 from client.socket_service import listening
 from laudo.cli import output, progress
 from laudo.core.resources import PESSOAS, RELATORIOS
-from shell import LAUDO, Shell, one_line
+from shell import HEEDING, LAUDO, Shell, one_line
 
 CPF = "52998224725"
 Run = Callable[..., Result]
@@ -757,6 +758,28 @@ def test_watch_ends_silently_when_its_output_is_closed(base: str, tmp_path: Path
         finally:
             watch.kill()
         assert watch.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("words", "said"), [(["--watch"], ""), (["--count"], "\nerror: interrupted\n")])
+def test_ctrl_c_ends_a_command_by_its_signal_and_watch_silently(
+    service: Service, base: str, tmp_path: Path, words: list[str], said: str
+) -> None:
+    """A shell whose command ends by the signal ends the loop around it."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(_asked: int) -> None:
+        asked.set()
+        go_on.wait(20)
+
+    service.after = wait
+    environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+    command = [sys.executable, "-c", HEEDING, "relatorios", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, text=True) as process:
+        assert asked.wait(20)
+        process.send_signal(signal.SIGINT)
+        ended = process.communicate(timeout=20)
+        go_on.set()
+    assert (process.returncode, *ended) == (-signal.SIGINT, "", said)
 
 
 def test_the_profile_masks_its_token_unless_reveal_is_given(run: Run) -> None:

@@ -33,7 +33,7 @@ class Entry(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's signature
         """Run, and exit with a documented code."""
-        with output.failures_in_one_line():
+        with output.ended_by_signal(), output.failures_in_one_line():
             if COMPLETION in os.environ:
                 import_module("laudo.cli.completion")
             code = super().main(*args, **(extra | {"prog_name": "laudo", "standalone_mode": False}))

@@ -59,12 +59,23 @@ def failures_in_one_line() -> Iterator[None]:
     except click.ClickException as error:
         fail(usage.describe(error))
     except (click.Abort, KeyboardInterrupt):
-        _end_on_second_interrupt()
+        end_on_next_interrupt()
         fail("interrupted", code=INTERRUPTED)
     except NoReader:
         exit_with(NOTHING_DONE)
     except Exception as error:  # noqa: BLE001 - the program ends here; nothing else may see it
         fail(reason(error), code=IN_PART if _is_doubtful(error) else NOTHING_DONE)
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """End a program that Ctrl-C interrupted by that signal: from a mere exit code, a script's loop would go on."""
+    try:
+        yield
+    except SystemExit as end:
+        if end.code == INTERRUPTED and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.raise_signal(signal.SIGINT)  # It does not end the first process of a container.
+        raise
 
 
 @contextmanager
@@ -141,15 +152,15 @@ def _interruptible() -> Iterator[None]:
 
 def _exit_interrupted(interrupt: KeyboardInterrupt, so_far: str) -> NoReturn:
     """Say what is kept and exit; if it was not Ctrl-C, end by the same signal, so that the parent process sees it."""
-    _end_on_second_interrupt()
+    end_on_next_interrupt()
     note(f"interrupted; kept: {' '.join(so_far.split()) or 'nothing'}", label="error: ")
     for number in interrupt.args:
         os.kill(os.getpid(), number)
     exit_with(INTERRUPTED)
 
 
-def _end_on_second_interrupt() -> None:
-    """Let a second Ctrl-C end the program at once: during the exit, Python would print a traceback of it."""
+def end_on_next_interrupt() -> None:
+    """Let the next Ctrl-C end the program at once and silently; during the exit, Python would print a traceback."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

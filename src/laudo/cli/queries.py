@@ -156,6 +156,7 @@ def _to_wire(itens: Iterable[Any]) -> Iterable[answers.Wire]:
 
 
 def _watch(fetch: Any, names: list[str], formats: dict[str, Any], *, every: float) -> None:  # noqa: ANN401 - of either list
+    output.end_on_next_interrupt()  # Nothing has failed: it is how one ends it.
     is_screen = sys.stdout.isatty() and not terminal.is_dumb()
     for itens in watching.changes(fetch, every=every):
         click.echo(_CLEAR_SCREEN if is_screen else "", nl=False)
