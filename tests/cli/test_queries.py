@@ -355,6 +355,10 @@ def test_options_without_effect_out_of_range_or_repeated_are_refused(
         ("relatorios --pendente-validacao-manual ", ["true", "false"]),
         ("pessoas --sort n", ["nome"]),
         ("pessoas --sort -n", ["-nome"]),
+        ("pessoas --json ", ["cpf", "nome", "atualizado_em"]),
+        ("pessoas --json nome,", ["nome,cpf", "nome,atualizado_em"]),
+        ("relatorios --json numero,status,numero_", ["numero,status,numero_documento"]),
+        ("usuario --json id", ["id_organizacao"]),
         ("pessoas --re", ["--reveal"]),
         ("export pessoas --bus", ["--busca"]),
     ],
@@ -363,6 +367,27 @@ def test_shell_completion_offers_values_and_options(run: Run, words: str, offere
     count = len(words.split(" "))
     result = run(_LAUDO_COMPLETE="bash_complete", COMP_WORDS=f"laudo {words}", COMP_CWORD=str(count))
     assert [line.partition(",")[2] for line in result.stdout.splitlines()] == offered
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("pessoas --json", "--json needs one or more of these fields, separated by commas: cpf, nome, atualizado_em"),
+        ("pessoas --page", "--page needs a whole number of at least 1"),
+        ("relatorios --resultado", "--resultado needs a value: VALID|INVALID"),
+        ("export pessoas -o", "-o needs a value: FILE"),
+    ],
+)
+def test_an_option_without_its_value_is_told_what_it_takes(run: Run, words: str, said: str) -> None:
+    command = words.rpartition(" -")[0]
+    assert one_line(run(*words.split())) == f"error: {said}; hint: laudo {command} --help"
+
+
+@pytest.mark.parametrize("words", ["relatorios", "pessoas", "usuario", "export relatorios", "export pessoas"])
+def test_help_lists_the_fields_of_an_item(run: Run, words: str) -> None:
+    fields = {"relatorios": RELATORIOS, "pessoas": PESSOAS}.get(words.rsplit(maxsplit=1)[-1])
+    names = [field.name for field in fields.fields] if fields else list(PROFILE)
+    assert f"Fields: {', '.join(names)}." in " ".join(run(*words.split(), "--help").stdout.split())
 
 
 @pytest.mark.parametrize("words", ["serve --key-file ", "serve --config ", "import "])
@@ -380,6 +405,7 @@ def test_shell_completion_offers_files(run: Run, words: str) -> None:
         (["--status", '"EM A'], "EM ANALISE"),
         (["--status", "=", "E"], r"EM\ ANALISE"),
         (["--sort", "=", "-at"], "-atualizado_em"),
+        (["--json", "=", "nome,re"], "nome,resultado"),
     ],
 )
 def test_bash_completion_keeps_a_value_with_a_space_as_one_word(tmp_path: Path, words: list[str], offered: str) -> None:
@@ -399,6 +425,12 @@ def test_zsh_and_fish_completion_keeps_the_option_before_the_value(run: Run, she
     words = "laudo relatorios --status=E"
     result = run(_LAUDO_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=place)
     assert "--status=EM ANALISE" in result.stdout
+
+
+def test_fish_completion_ends_no_value_at_a_comma(run: Run) -> None:
+    offered = run(_LAUDO_COMPLETE="fish_complete", COMP_WORDS="laudo pessoas --json nome,c", COMP_CWORD="nome,c")
+    assert offered.stdout == "plain,nome,cpf\n"
+    assert '(string split --max 1 "," $completion)' in run(_LAUDO_COMPLETE="fish_source").stdout
 
 
 # Output.
@@ -613,7 +645,9 @@ def test_json_has_the_requested_fields_with_unmasked_values(run: Run) -> None:
         {"numero_documento": CPF, "resultado": None},
     ]
     assert json.loads(run("relatorios", "--json", "numero", "--page", "2").stdout) == []
-    assert "--json takes a comma-separated list of these fields: " in one_line(run("relatorios", "--json", "cor"))
+    for wrong in ("cor", "", "nome,cor"):
+        said = one_line(run("pessoas", "--json", wrong))
+        assert "must be one or more of these fields, separated by commas: cpf, nome, atualizado_em; hint: " in said
 
 
 def test_csv_has_a_header_and_unmasked_values(run: Run) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from laudo.cli import output, terminal
+from laudo.cli.ranges import Fields
 
 Wire = dict[str, str | bool | None]
 """An item as the service sent it."""
@@ -21,28 +22,28 @@ Wire = dict[str, str | bool | None]
 Command = Callable[..., int | None]
 
 
-def formats(command: Command) -> Command:
-    """Add the options that choose the output format."""
-    for option in reversed(_FORMATS):
-        command = option(command)
-    return command
+def formats(names: Sequence[str]) -> Callable[[Command], Command]:
+    """Add the options that choose the output format of items with these fields."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed((with_json(names, "a JSON array"), *_FORMATS)):
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def chosen(names: Sequence[str], text: str | None) -> tuple[str, ...]:
-    """Parse `--json FIELDS`, all fields if it is not given; for a wrong field, raises Failure with the right ones."""
-    if text is None:
-        return tuple(names)
-    wanted = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not wanted or set(wanted) - set(names):
-        raise output.Failure(f"--json takes a comma-separated list of these fields: {', '.join(names)}")
-    return wanted
+def with_json(names: Sequence[str], what: str) -> Callable[[Command], Command]:
+    """Add `--json`, which prints `what`, with those of these fields that are given."""
+    text = f"Print {what} with these comma-separated fields."
+    return click.option("--json", "json_", type=Fields(names), metavar="FIELDS", help=text)
 
 
 def show(
     pages: Iterable[Iterable[Wire]],
     names: Sequence[str],
     *,
-    json_: str | None,
+    json_: Sequence[str] | None,
     jq: str | None,
     csv_: bool,
     reveal: bool,
@@ -52,7 +53,7 @@ def show(
 
     With `most_lines`, a person sees only the first items, as many as fit on these lines, and how many there are more.
     """
-    fields = chosen(names, json_)
+    fields = json_ or names
     picked = ({name: item[name] for name in fields} for item in chain.from_iterable(pages))
     if jq is not None:
         query(list(picked), jq)
@@ -64,7 +65,7 @@ def show(
         table(([item if reveal else masked(item) for item in page] for page in pages), fields, most_lines=most_lines)
 
 
-def in_columns(*, json_: str | None, jq: str | None, csv_: bool, **_: object) -> bool:
+def in_columns(*, json_: Sequence[str] | None, jq: str | None, csv_: bool, **_: object) -> bool:
     """Tell whether `show` prints for a person: on a terminal, and not in a format for programs."""
     return sys.stdout.isatty() and json_ is None and jq is None and not csv_
 
@@ -220,7 +221,6 @@ _HALT_AS_ERROR: Final = "def halt_error(_): error; def halt_error: error; "
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
-    click.option("--json", "json_", metavar="FIELDS", help="Print a JSON array with these comma-separated fields."),
     click.option("--jq", metavar="EXPRESSION", help="Filter the JSON array with a jq expression."),
     click.option("--csv", "csv_", is_flag=True, help="Print CSV."),
     click.option("--reveal", is_flag=True, help="Do not mask CPFs in the table."),

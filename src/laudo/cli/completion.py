@@ -45,4 +45,6 @@ class Zsh(_Values, ZshComplete):
 
 @add
 class Fish(_Values, FishComplete):
-    pass
+    """Only the first comma separates; click's script would end a value or a help text at its own first comma."""
+
+    source_template = FishComplete.source_template.replace("string split ", "string split --max 1 ")

@@ -51,7 +51,7 @@ def export_command(resource: Resource) -> click.Command:
         output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}")
 
     run.__doc__ = f"Export all {resource.name}, or those that match filters."
-    return export.command(resource.name, epilog=EPILOG)(run)
+    return export.command(resource.name, epilog=filters.epilog(resource, EPILOG))(run)
 
 
 def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, parameters: dict[str, Any]) -> None:

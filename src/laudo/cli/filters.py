@@ -25,6 +25,11 @@ def filters(resource: Resource) -> Callable[[Command], Command]:
     return decorate
 
 
+def epilog(resource: Resource, text: str) -> str:
+    """Give the end of a command's help: a text, and the fields that an item has."""
+    return f"{text}\nFields: {', '.join(field.name for field in resource.fields)}."
+
+
 def pop_given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of `filters` from `options` and give those that are set; raises ParameterError."""
     from laudo.client import questions

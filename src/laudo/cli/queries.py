@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -37,8 +37,9 @@ _COMPLEMENTS: Final = (("--workers", "--all"), ("--every", "--watch"))
 
 def list_command(resource: Resource) -> click.Command:
     """Make the command that asks for a list."""
+    names = [field.name for field in resource.fields]
 
-    @answers.formats
+    @answers.formats(names)
     @click.option("--page", type=Whole(min=1), default=1, help="Page to show.  [default: 1]")
     @click.option("--rows", type=Multiple(STEP), help="Items per page, a multiple of 25.  [default: 25]")
     @click.option("--all", "all_", is_flag=True, help="Show all items instead of one page.")
@@ -63,26 +64,26 @@ def list_command(resource: Resource) -> click.Command:
             _ask(client, resource, parameters, **options)
 
     ask.__doc__ = f"List the {resource.name} of a service."
-    return click.command(resource.name, cls=usage.Command, epilog=EPILOG)(ask)
+    return click.command(resource.name, cls=usage.Command, epilog=filters.epilog(resource, EPILOG))(ask)
 
 
 relatorios: Final = list_command(RELATORIOS)
 pessoas: Final = list_command(PESSOAS)
 
 
-@click.command(cls=usage.Command)
-@click.option("--json", "json_", metavar="FIELDS", help="Print JSON with these comma-separated fields.")
+@click.command(cls=usage.Command, epilog=f"Fields: {', '.join(name for name, _ in PROFILE)}.")
+@answers.with_json([name for name, _ in PROFILE], "JSON")
 @click.option("--jq", metavar="EXPRESSION", help="Filter the JSON with a jq expression.")
 @click.option("--reveal", is_flag=True, help="Do not mask the token.")
 @click.option("--curl", is_flag=True, help="Print the request instead of sending it.")
-def usuario(*, json_: str | None, jq: str | None, reveal: bool, curl: bool) -> None:
+def usuario(*, json_: Sequence[str] | None, jq: str | None, reveal: bool, curl: bool) -> None:
     """Show who is asking: the profile that belongs to the token."""
     _refuse_ignored_options(click.get_current_context(), exclusive=("--curl",))
     access = login.access()
     if curl:
         click.echo(_curl_command(f"{access.base_url}/usuario"))
         return
-    fields = answers.chosen([name for name, _ in PROFILE], json_)
+    fields = json_ or [name for name, _ in PROFILE]
     with access.client() as client:
         profile = client.usuario()
     shown = {name: getattr(profile, name) for name in fields}

@@ -1,13 +1,15 @@
-"""Numbers, instants and choices as the command line takes them: the only place that words their errors.
+"""Numbers, instants, choices and fields as the command line takes them: the only place that words their errors.
 
 click's own errors speak of an "integer range", and repeat what was typed.
 """
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class Whole(click.IntRange):
@@ -78,6 +80,35 @@ class Word(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ANN401 - click's
         del value, ctx
         return f"must be {' or '.join(self.choices)}"
+
+
+class Fields(click.ParamType[tuple[str, ...]]):
+    """Fields of an item, separated by commas."""
+
+    name = "fields"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    @property
+    def accepts(self) -> str:
+        return f"one or more of these fields, separated by commas: {', '.join(self._names)}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's
+        wanted = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not wanted or not set(wanted) <= set(self._names):
+            self.fail(f"must be {self.accepts}", param, ctx)
+        return wanted
+
+    # Quoted, because in click 8.4 the class takes no type argument.
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem[str]]":
+        """Complete the last field, among those not given before it."""
+        del ctx, param
+        before, comma, last = incomplete.rpartition(",")
+        left = (name for name in self._names if name not in before.split(","))
+        return [CompletionItem(f"{before}{comma}{name}") for name in left if name.startswith(last)]
 
 
 class Instant(click.ParamType[int]):

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Final
 
 import click
+from click.core import augment_usage_errors
 
 
 class Command(click.Command):
@@ -12,7 +13,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line; raises BadParameter for an option that is given again."""
         if not ctx.resilient_parsing:  # It is set while a shell completes.
-            _, _, given = self.make_parser(ctx).parse_args(list(args))
+            with augment_usage_errors(ctx):
+                _, _, given = self.make_parser(ctx).parse_args(list(args))
             for param, times in Counter(given).items():
                 if times > 1 and isinstance(param, click.Option) and not (param.is_flag or isinstance(param, Setting)):
                     raise click.BadParameter("given more than once, but takes one value", ctx, param)
@@ -40,6 +42,8 @@ def describe(error: click.ClickException) -> str:
         text, hint = _unknown(error, "command", error.command_name, hint)
     elif isinstance(error, click.NoSuchOption):
         text, hint = _unknown(error, "option", error.option_name, hint)
+    elif isinstance(error, click.BadOptionUsage) and context and error.message.endswith(_NO_VALUE):
+        text = f"{error.option_name} needs {_accepted(context, error.option_name)}"
     elif context and error.message.startswith(_EXTRA_ARGUMENT):
         text, hint = "unexpected argument", _ARGUMENT_HINTS.get(context.info_name, hint)
     return text.removesuffix(".") + (f"; hint: {hint}" if hint else "")
@@ -53,6 +57,13 @@ def _unknown(error: click.NoSuchCommand | click.NoSuchOption, kind: str, name: s
     return text, f"did you mean {' or '.join(similar)}?" if similar else hint
 
 
+def _accepted(context: click.Context, flag: str) -> str:
+    """Say what an option takes: in words if its type has them, else as in its help."""
+    option = next(param for param in context.command.params if flag in param.opts)
+    return getattr(option.type, "accepts", f"a value: {option.make_metavar(context)}")
+
+
+_NO_VALUE: Final = "requires an argument."
 _EXTRA_ARGUMENT: Final = "Got unexpected extra argument"
 _MAX_ADDED: Final = 2
 """How many characters longer a misspelt name may be than the one that was meant."""
