@@ -684,14 +684,23 @@ def test_jq_prints_results_and_reports_errors_in_one_line(run: Run) -> None:
     pytest.importorskip("jq")
     assert run("relatorios", "--jq", ".[].status").stdout == "CONCLUIDO\nEM ANALISE\nCONCLUIDO\n"
     assert run("usuario", "--jq", "{email}").stdout == '{"email": "ana@example.com"}\n'
-    assert one_line(run("relatorios", "--jq", ".[")).startswith("error: --jq: ")
+    not_an_item = "Cannot index array with string …; hint: the expression gets an array; .[] gives its items"
+    for expression, said in (
+        (".[", "syntax error, unexpected end of file at line 1, column 2"),
+        (".[] | cor", "cor/0 is not defined at line 1, column 7"),
+        ("input", "there is no further input"),
+        (".result.itens[]", not_an_item),
+    ):
+        assert one_line(run("relatorios", "--jq", expression)) == f"error: --jq: {said}"
     assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a message"
 
 
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        (".[].cpf + 1", "string … cannot be added"),
+        (".[].cpf + 1", "string … and number … cannot be added"),
+        (".[] | .cpf / .", "string … and object … cannot be divided"),
+        (".[] | error", "an error whose message is not a text"),
         (".[].cpf | tonumber | .[]", "Cannot iterate over number …"),
         (".[] | tojson | fromdate", "date …"),
         (".[].nome | fromjson", "Invalid numeric literal at line …"),

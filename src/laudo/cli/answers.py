@@ -84,11 +84,12 @@ def _results(value: object, expression: str) -> list[object]:
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
     except ValueError as error:
-        raise _jq_failure(str(error)) from None
+        place = str(error).replace(" at <top-level>, ", " at ")
+        raise _jq_failure(place.removeprefix("jq: error: ")) from None
     try:
         return list(program.input_value(value))
     except ValueError as error:
-        raise _jq_failure(_QUOTED("…", str(error))) from None
+        raise _jq_failure(_QUOTED(_hidden, str(error))) from None
 
 
 @contextmanager
@@ -103,7 +104,15 @@ def _without_environment() -> Iterator[None]:
 
 
 def _jq_failure(message: str) -> output.Failure:
-    return output.Failure(f"--jq: {next(iter(message.splitlines()), 'an error without a message')}")
+    first_line = next(iter(message.splitlines()), "")
+    hint = "; hint: the expression gets an array; .[] gives its items" if first_line.startswith(_NOT_AN_ITEM) else ""
+    return output.Failure(f"--jq: {_REWORDED.get(first_line, first_line.removesuffix(':'))}{hint}")
+
+
+def _hidden(values: re.Match[str]) -> str:
+    """Hide the values of items in an error of jq, but not the type of the second one of two."""
+    second = _SECOND_TYPE(values[0])
+    return f"… and {second[1]} …" if second else "…"
 
 
 def table(pages: Iterable[Iterable[Wire]], fields: Sequence[str], *, most_lines: int | None = None) -> None:
@@ -220,6 +229,14 @@ _HALT_AS_ERROR: Final = "def halt_error(_): error; def halt_error: error; "
 """Makes `halt_error` a failure: the package jq treats it as a normal end."""
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""
+_SECOND_TYPE: Final = re.compile(r"\) and (null|boolean|number|string|array|object) \(").search
+_NOT_AN_ITEM: Final = "Cannot index array with string"
+_REWORDED: Final = {
+    "": "an error without a message",
+    "…": "an error whose message is not a text",
+    "break": "there is no further input",
+}
+"""What jq or its package says -> what that means."""
 _FORMATS: Final[tuple[Callable[[Command], Command], ...]] = (
     click.option("--jq", metavar="EXPRESSION", help="Filter the JSON array with a jq expression."),
     click.option("--csv", "csv_", is_flag=True, help="Print CSV."),
