@@ -117,6 +117,11 @@ def test_the_last_value_of_a_repeated_setting_wins(empty: Shell) -> None:
     assert shown["port"] == "2"
 
 
+def test_help_quotes_values_with_spaces(empty: Shell) -> None:
+    assert '--nome "maria silva" ' in empty.prints("pessoas", "--help")
+    assert '|"EM ANALISE"|' in empty.prints("relatorios", "--help")
+
+
 def test_help_shows_an_example_of_rehearse(empty: Shell) -> None:
     for command in ("serve", "demo"):
         shown = " ".join(empty.prints(command, "--help").split())
@@ -143,6 +148,10 @@ def test_help_of_demo_shows_its_own_defaults(empty: Shell) -> None:
         (["login", "--with-token"], "error: --with-token needs --url; hint: laudo login --help"),
         (["relatorios", "x", "y"], "error: unexpected argument; hint: filters are options, such as --numero-documen"),
         (["export", "pessoas", "-o", "x.csv", "x"], "error: unexpected argument; hint: filters are options, such as "),
+        (
+            ["pessoas", "--nome", "maria", "silva"],
+            "error: unexpected argument; hint: filters are options, such as --cpf; a value with spaces needs quotes",
+        ),
         (["user", "list", "x"], "error: unexpected argument; hint: laudo user list --help"),
         (["import"], "error: Missing argument 'FILE'; hint: laudo import --help"),
         (

@@ -44,9 +44,14 @@ def pop_given(resource: Resource, options: dict[str, Any]) -> dict[str, Any]:
 
 def _option(filter_: Filter) -> Callable[[Command], Command]:
     flag = f"--{filter_.name.replace('_', '-')}"
-    shown = "|".join(filter_.kind.choices) or filter_.kind.example
+    shown = "|".join(map(_typed, filter_.kind.choices or [filter_.kind.example]))
     complete = _completer(filter_.kind.choices)
     return click.option(flag, filter_.name, metavar=shown, shell_complete=complete, help=filter_.english)
+
+
+def _typed(value: str) -> str:
+    """Write a value as one types it in a shell."""
+    return f'"{value}"' if " " in value else value
 
 
 def _completer(choices: tuple[str, ...]) -> Complete:

@@ -67,9 +67,10 @@ _NO_VALUE: Final = "requires an argument."
 _EXTRA_ARGUMENT: Final = "Got unexpected extra argument"
 _MAX_ADDED: Final = 2
 """How many characters longer a misspelt name may be than the one that was meant."""
+_QUOTES: Final = "a value with spaces needs quotes"
 _ARGUMENT_HINTS: Final[dict[str | None, str]] = {
     "login": "the token is read from standard input, never given as an argument",
-    "relatorios": "filters are options, such as --numero-documento",
-    "pessoas": "filters are options, such as --cpf",
+    "relatorios": f"filters are options, such as --numero-documento; {_QUOTES}",
+    "pessoas": f"filters are options, such as --cpf; {_QUOTES}",
 }
 """Last word of a command that takes no argument -> how to give what an argument was meant to say."""
