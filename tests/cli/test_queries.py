@@ -302,6 +302,10 @@ def test_an_invalid_filter_value_is_refused_before_it_is_sent(run: Run, service:
         "--curl --jq .",
         "--curl --json nome",
         "--curl --reveal",
+        "--columns nome --count",
+        "--columns nome --curl",
+        "--columns nome --jq .",
+        "--columns nome --json nome",
         "--csv --reveal",
         "--json nome --reveal",
         "--jq . --reveal",
@@ -525,6 +529,16 @@ def test_values_are_shown_whole_on_terminals_of_any_width(
     assert "…" not in shown
     service.relatorios = []
     assert "numero" in on_a_terminal("relatorios", columns=columns)
+
+
+def test_columns_are_those_asked_for_in_that_order(run: Run, on_a_terminal: Callable[..., str]) -> None:
+    words = ("relatorios", "--columns", "status,numero")
+    numeros = [f"{number:08x}-0000-4000-8000-000000000000" for number in (3, 2, 1)]
+    assert run(*words).stdout.splitlines()[0] == f"CONCLUIDO\t{numeros[0]}"
+    assert run(*words, "--csv").stdout.splitlines()[:2] == ["status,numero", f"CONCLUIDO,{numeros[0]}"]
+    shown = on_a_terminal(*words, columns=48)
+    assert [line.split()[-1] for line in shown.splitlines()] == ["numero", *numeros]
+    assert run("pessoas", "--columns", "cpf", "--all").stdout == "***982247**\n"
 
 
 def test_a_narrow_terminal_gets_a_line_for_each_field(on_a_terminal: Callable[..., str]) -> None:

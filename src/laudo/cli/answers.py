@@ -26,7 +26,7 @@ def formats(names: Sequence[str]) -> Callable[[Command], Command]:
     """Add the options that choose the output format of items with these fields."""
 
     def decorate(command: Command) -> Command:
-        for option in reversed((with_json(names, "a JSON array"), *_FORMATS)):
+        for option in reversed((with_json(names, "a JSON array"), *_FORMATS, _with_columns(names))):
             command = option(command)
         return command
 
@@ -39,6 +39,11 @@ def with_json(names: Sequence[str], what: str) -> Callable[[Command], Command]:
     return click.option("--json", "json_", type=Fields(names), metavar="FIELDS", help=text)
 
 
+def _with_columns(names: Sequence[str]) -> Callable[[Command], Command]:
+    text = "Print only these comma-separated fields, as table or CSV."
+    return click.option("--columns", type=Fields(names), metavar="FIELDS", help=text)
+
+
 def show(
     pages: Iterable[Iterable[Wire]],
     names: Sequence[str],
@@ -47,13 +52,14 @@ def show(
     jq: str | None,
     csv_: bool,
     reveal: bool,
+    columns: Sequence[str] | None,
     most_lines: int | None = None,
 ) -> None:
     """Print items in the format that the options choose: unchanged for programs, with masked CPFs for people.
 
     With `most_lines`, a person sees only the first items, as many as fit on these lines, and how many there are more.
     """
-    fields = json_ or names
+    fields = json_ or columns or names
     picked = ({name: item[name] for name in fields} for item in chain.from_iterable(pages))
     if jq is not None:
         query(list(picked), jq)

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from laudo.client import Laudo
 
 EPILOG: Final = """
-Without a format option, a terminal shows a table, or the items one below the other if it is too narrow; a file or
-another program gets tab-separated columns. CPFs are masked. --json, --jq and --csv print whole values.
+Without a format option, a terminal shows a table, or the items one below the other if it is too narrow (--columns
+leaves some out); a file or another program gets tab-separated columns. CPFs are masked. --json, --jq and --csv print
+whole values.
 """
 _CLEAR_SCREEN: Final = "\x1b[H\x1b[2J"
 _CONTRADICTIONS: Final = {
     "--all": ("--page", "--watch"),
+    "--columns": ("--count", "--curl", "--jq", "--json"),
     "--count": ("--all", "--csv", "--jq", "--json", "--page", "--reveal", "--rows", "--sort", "--watch"),
     "--csv": ("--jq", "--json", "--reveal"),
     "--curl": ("--all", "--count", "--csv", "--jq", "--json", "--reveal", "--watch"),
