@@ -318,6 +318,12 @@ def test_a_file_name_that_is_only_an_extension_is_refused(run: Run, tmp_path: Pa
     assert one_line(run("relatorios", "-o", str(tmp_path / ending))) == said
 
 
+@pytest.mark.parametrize("file", ["-", "/dev/stdout"])
+def test_standard_output_is_refused_with_the_command_for_it(run: Run, file: str) -> None:
+    hint = "hint: `laudo pessoas --all --csv` prints the list"
+    assert one_line(run("pessoas", "-o", file)) == f"error: an export needs a file, so that it can be resumed; {hint}"
+
+
 def test_an_unknown_file_extension_is_refused(run: Run, tmp_path: Path) -> None:
     assert "must end in .csv, .ndjson, .parquet" in one_line(run("relatorios", "-o", str(tmp_path / "a.xlsx")))
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - names only

@@ -25,9 +25,12 @@ class Part:
     """
 
     def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
-        """Raises Failure if the file's name has no known ending, or is nothing but an ending."""
+        """Raises Failure if the file is standard output, or its name has no known ending or is nothing else."""
         if file.name.lower() in FORMATS:
             raise output.Failure(f"{file} is only an extension; hint: {file.with_name(resource.name + file.name)}")
+        if str(file) in ("-", "/dev/stdout"):
+            hint = f"`laudo {resource.name} --all --csv` prints the list"
+            raise output.Failure(f"an export needs a file, so that it can be resumed; hint: {hint}")
         self._format = file.suffix.lower()
         if self._format not in FORMATS:
             raise output.Failure(f"{file} must end in {', '.join(FORMATS)}")
