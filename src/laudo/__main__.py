@@ -1,5 +1,6 @@
 """Entry point of `laudo` and `python -m laudo`, which Ctrl-C ends quietly even while modules are loading."""
 
+import signal
 import sys
 
 
@@ -7,7 +8,9 @@ def main() -> None:
     try:
         from laudo import cli  # noqa: PLC0415 - loading takes time, in which Ctrl-C may come
     except KeyboardInterrupt:
-        sys.exit(130)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)  # From a mere exit code, a script's loop would go on.
+        sys.exit(130)  # The signal does not end the first process of a container.
     cli.main()
 
 

@@ -56,7 +56,7 @@ runpy.run_module("laudo", run_name="__main__")
         for command in ([LAUDO, "--help"], [sys.executable, "-m", "laudo", "--help"], [sys.executable, "-c", script])
     ]
     assert shown[0].stdout == shown[1].stdout != ""
-    assert (shown[2].returncode, shown[2].stdout, shown[2].stderr) == (130, "", "")
+    assert (shown[2].returncode, shown[2].stdout, shown[2].stderr) == (-signal.SIGINT, "", "")
 
 
 def test_help_lists_every_command_and_the_exit_codes(empty: Shell) -> None:
