@@ -1,6 +1,8 @@
 import json
 
-from shell import Shell, one_line
+import pytest
+
+from shell import Shell, one_line, reports
 
 PERSON = "52998224725"
 REPORT = {
@@ -44,11 +46,23 @@ def test_a_person_without_reports_prints_no_line(laudo: Shell) -> None:
 
 def test_invalid_documents_are_reported_by_line_without_their_text(laudo: Shell) -> None:
     laudo.prints("import", "-", "--account", "1", stdin=json.dumps(REPORT))
-    result = laudo("find", "--organization", "1", "-", stdin=f"529.982.247-25\n{PERSON}")
-    assert (result.exit_code, result.stderr) == (1, "line 1: not a CPF or CNPJ without mask\n1 report\n")
+    result = laudo("find", "--organization", "1", "-", stdin=f"529.98224725\n{PERSON}")
+    assert (result.exit_code, result.stderr) == (1, "line 1: not a CPF or CNPJ\n1 report\n")
     assert len(result.stdout.splitlines()) == 1
-    none = laudo("find", "--organization", "1", "-", stdin="529.982.247-25")
-    assert (none.exit_code, none.stderr.splitlines()[-1]) == (2, "error: no line is a CPF or CNPJ without mask")
+    none = laudo("find", "--organization", "1", "-", stdin="529.98224725")
+    assert (none.exit_code, none.stderr.splitlines()[-1]) == (2, "error: no line is a CPF or CNPJ")
+
+
+@pytest.mark.parametrize(
+    ("document", "masked"),
+    [("52998224725", "529.982.247-25"), ("12ABC34501DE35", "12.abc.345/01DE-35")],
+    ids=["CPF", "CNPJ"],
+)
+def test_a_document_is_found_with_its_mask(laudo: Shell, document: str, masked: str) -> None:
+    reports(laudo, 1, document)
+    result = laudo("find", "--organization", "1", "-", stdin=f"{masked}\n{document}")
+    assert (result.exit_code, result.stderr) == (0, "1 report\n")
+    assert json.loads(result.stdout)["numero_documento"] == document
 
 
 def test_document_arguments_and_unknown_organizations_are_refused(laudo: Shell) -> None:

@@ -1,5 +1,6 @@
 """`laudo find` and `laudo erase`: print or delete all that an organization has of persons or companies."""
 
+import re
 from collections.abc import Sequence
 from io import BufferedReader
 from typing import TYPE_CHECKING, Final, cast
@@ -47,7 +48,7 @@ several commands, give it with the last one.
 def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int) -> int:
     """Print all reports of persons and companies.
 
-    - reads their CPFs and CNPJs from stdin, one per line; a repeated one is printed once.
+    - reads their CPFs and CNPJs from stdin, one per line, with or without mask; a repeated one is printed once.
     """
     from laudo.server.accounts import owners
     from laudo.server.ingest import removal
@@ -85,7 +86,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
 def erase_reports(settings: Settings, *, documentos: tuple[str, ...], id_organizacao: int, vacuum: bool) -> int:
     """Delete all reports of persons and companies.
 
-    - reads their CPFs and CNPJs from stdin, one per line.
+    - reads their CPFs and CNPJs from stdin, one per line, with or without mask.
     """
     from laudo.server.ingest.removal import Removal
 
@@ -114,7 +115,7 @@ def _require_stdin(arguments: Sequence[str]) -> None:
 def _kind() -> Kind:
     from laudo.core.values import DOCUMENTO
 
-    return Kind("CPF or CNPJ without mask", DOCUMENTO.parse)
+    return Kind("CPF or CNPJ", lambda text: DOCUMENTO.parse(_PUNCTUATION("", text) if _MASKED(text) else text))
 
 
 def _line(found: "StoredReport") -> str:
@@ -123,3 +124,8 @@ def _line(found: "StoredReport") -> str:
 
     nome_pessoa = msgspec.json.encode(found.nome_pessoa).decode()
     return f'{{"id_conta":{found.id_conta},{found.item[1:-1]},"nome_pessoa":{nome_pessoa}}}'
+
+
+_MASKED: Final = re.compile(r"\d{3}\.\d{3}\.\d{3}-\d\d|\w\w\.\w{3}\.\w{3}/\w{4}-\d\d", re.ASCII).fullmatch
+"""Matches a document as forms and letters write it."""
+_PUNCTUATION: Final = re.compile("[./-]").sub
