@@ -64,7 +64,7 @@ def pull(
                 client, ingest, _matching_state(current, ingest), names=names, save=lambda each: _save(path, each)
             )
             resumable = output.resumable(
-                lambda: f"{mirror.summary}; hint: run it again to resume" if mirror.has_progress else "",
+                lambda: _kept(mirror),
                 lambda: output.IN_PART if mirror.summary.stored else output.NOTHING_DONE,
             )
             with resumable, progress.counting_lists() as on_progress:
@@ -76,6 +76,16 @@ def _summarize(mirror: "Mirror") -> int:
     unnamed = f", {mirror.summary.unnamed} without a name" if mirror.summary.unnamed else ""
     output.summary(f"{mirror.summary}{unnamed}; the service has {mirror.summary.total}")
     return output.IN_PART if mirror.summary.rejected else 0
+
+
+def _kept(mirror: "Mirror") -> str:
+    """Say what the next run will not ask for again, and how to get the rest; empty if there is nothing."""
+    kept = "what earlier runs have copied" if mirror.resumes else ""
+    if mirror.summary.names:
+        kept = output.counted(mirror.summary.names, "name")
+    if mirror.summary.stored:
+        kept = str(mirror.summary)
+    return f"{kept}; hint: run it again to resume" if kept else ""
 
 
 def _default_path(store: str, id_conta: int) -> Path:

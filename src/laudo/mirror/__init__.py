@@ -29,7 +29,7 @@ _EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 """What some services write for an unknown instant: no report is older, and no instant can be."""
 
 _MAX_REMEMBERED: Final = 10_000
-"""How many rejected reports are remembered, to name each once: the next walk has only the newest, which came first."""
+"""How many rejected or unnamed reports are remembered, to count each once: the next walk has only the newest again."""
 
 UNNAMED: Final = "Nome não informado"
 """Stands for the name of a person who is in a report but whom the service has never listed among its persons."""
@@ -68,9 +68,10 @@ class State(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the reports that came, and how many the service says there are."""
+    """What became of the reports that came, how many names were kept, and how many reports the service has."""
 
     counts: Counts = field(default_factory=Counts)
+    names: int = 0
     rejected: int = 0
     unnamed: int = 0
     total: int = 0
@@ -101,14 +102,11 @@ class Mirror:
         self._state = state
         self._names = names
         self._save = save
-        self._saved = False
         self._rejected: set[str] = set()
+        self._unnamed: set[str] = set()
         self.summary = Summary()
-
-    @property
-    def has_progress(self) -> bool:
-        """Whether this run has left the next one less to do."""
-        return self._saved or self.summary.stored > 0
+        self.resumes = state.place is not None or state.list == "relatorios"
+        """Whether an earlier run was interrupted, and this one goes on from there."""
 
     def run(self, *, on_progress: OnProgress, notify: Notify) -> None:
         """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
@@ -117,9 +115,12 @@ class Mirror:
         """
         if self._state.since is None:
             self._copy_all(on_progress, notify)
+        counted = self.summary.counts
         try:
             if self._state.since is not None:
                 self._copy_changes(self._state.since, on_progress, notify)
+            if sum(counted):  # Then the newest reports came twice, the second time mostly unchanged.
+                self.summary.counts = self.summary.counts._replace(unchanged=counted.unchanged, stale=counted.stale)
             self._ingest.erase_old_names()
         finally:
             self._names.delete()
@@ -131,6 +132,7 @@ class Mirror:
             for people in _tracked("pessoas", self._resume(self._client.pessoas_in_batches, notify), on_progress):
                 self._names.add(people.itens)
                 self._save_place("pessoas", people.place)
+                self.summary.names += len(people.itens)
             self._save_place("relatorios", None)
         for batch in _tracked("relatorios", self._resume(self._client.relatorios_in_batches, notify), on_progress):
             self._write(batch, notify)
@@ -178,7 +180,6 @@ class Mirror:
     def _save_state(self) -> None:
         self._state.made_at, self._state.version = self._ingest.store_version()
         self._save(self._state)
-        self._saved = True
 
     def _write(self, batch: Batch[Listed], notify: Notify, since: datetime | None = None) -> None:
         """Write the reports that are not older than `since`."""
@@ -194,7 +195,7 @@ class Mirror:
             cpf, name = item.numero_documento, ""
             if _is_person(item):
                 name = names[cpf] = names.get(cpf) or self._ask_name(cpf)
-                self.summary.unnamed += name == UNNAMED
+                self.summary.unnamed += name == UNNAMED and _is_first(self._unnamed, item.numero)
             draft = msgspec.convert({**item.to_wire(), "nome_pessoa": name}, Draft)
             try:
                 yield fields.accept(draft, verify=False)
@@ -203,10 +204,8 @@ class Mirror:
 
     def _reject(self, numero: str, fault: FaultError, notify: Notify) -> None:
         """Count and name a rejected report once in a run; its numero is shown only if valid: it could hold anything."""
-        if numero in self._rejected:
+        if not _is_first(self._rejected, numero):
             return
-        if len(self._rejected) < _MAX_REMEMBERED:
-            self._rejected.add(numero)
         self.summary.rejected += 1
         prefix = ""
         with suppress(ValueError):
@@ -229,6 +228,15 @@ def _tracked(name: str, batches: Iterator[Batch[I]], on_progress: OnProgress) ->
         yield batch
         seen += len(batch.itens)
         on_progress(name, seen, batch.total)
+
+
+def _is_first(known: set[str], numero: str) -> bool:
+    """Tell whether a report is not yet among those that are `known`, and remember it."""
+    if numero in known:
+        return False
+    if len(known) < _MAX_REMEMBERED:
+        known.add(numero)
+    return True
 
 
 def _is_person(item: Listed) -> bool:
