@@ -88,7 +88,7 @@ def _results(value: object, expression: str) -> list[object]:
     try:
         program = import_module("jq").compile(_HALT_AS_ERROR + expression if "halt_error" in expression else expression)
     except ModuleNotFoundError:
-        raise output.Failure("--jq needs the package jq; hint: pip install '.[jq]' in a clone") from None
+        raise output.Failure("--jq needs the package jq; hint: pip install jq") from None
     except ValueError as error:
         place = str(error).replace(" at <top-level>, ", " at ")
         raise _jq_failure(place.removeprefix("jq: error: ")) from None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """
 FILE appears only when it is complete. Until then FILE.part and FILE.part.json hold what has arrived so far; run the
-same command again to resume. .parquet needs the package pyarrow (pip install '.[parquet]' in a clone).
+same command again to resume. .parquet needs the package pyarrow (pip install pyarrow).
 """
 
 

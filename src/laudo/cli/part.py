@@ -223,7 +223,7 @@ def _pyarrow() -> Any:  # noqa: ANN401 - the same
     try:
         return import_module("pyarrow")
     except ModuleNotFoundError:
-        raise output.Failure(".parquet needs the package pyarrow; hint: pip install '.[parquet]' in a clone") from None
+        raise output.Failure(".parquet needs the package pyarrow; hint: pip install pyarrow") from None
 
 
 FORMATS: Final[dict[str, Encode]] = {".csv": _csv, ".ndjson": _ndjson, ".parquet": _ndjson}

@@ -17,7 +17,7 @@ def open_store(url: str, *, write: bool = False, bounds: Bounds = PATIENT) -> Da
         try:
             from laudo.server.postgres import Postgres  # noqa: PLC0415 - the same
         except ImportError as error:
-            message = f"PostgreSQL needs psycopg and its libpq ({error}); hint: pip install '.[server]' in a clone"
+            message = f"PostgreSQL needs psycopg and its libpq ({error}); hint: pip install 'psycopg[binary]'"
             raise StoreError(message) from error
 
         return Postgres(url, write=write, bounds=bounds)
