@@ -1,3 +1,4 @@
+import fcntl
 import json
 import sqlite3
 import stat
@@ -123,6 +124,17 @@ def test_a_pull_that_fails_while_it_reads_names_says_that_they_are_kept(run: Run
         result = run()
         assert result.exit_code == 2
         assert f"; kept: {kept}; hint: run it again to resume" in one_line(result)
+
+
+def test_a_second_pull_at_the_same_time_is_refused(run: Run, laudo: Shell, service: Service) -> None:
+    with (laudo.folder / f"{STATE}.lock").open("ab") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        result = run()
+    said = f"error: another `laudo pull` is writing {laudo.folder / STATE}; hint: wait until it ends"
+    assert (result.exit_code, one_line(result)) == (2, said)
+    assert service.requests == []
+    assert run().exit_code == 0
+    assert pulled(laudo) == [STATE]
 
 
 def test_a_whole_pull_does_not_resume_an_ordinary_pull(run: Run, laudo: Shell, service: Service) -> None:

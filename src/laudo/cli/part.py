@@ -71,7 +71,7 @@ class Part:
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
                 raise output.Failure(f"{path} is not a file; hint: remove it")
-        with _open_locked(self._part) as self._stream:
+        with _open_locked(self._part, f"another export is writing {self._part}") as self._stream:
             self._resume()
             self._part.chmod(0o600)
             hint = f"run the same command again to resume, or remove {self._part} to start over"
@@ -144,14 +144,25 @@ class Part:
             raise output.Failure(text) from None
 
 
-def _open_locked(part: Path) -> FileIO:
+@contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Run a block in one process at a time, by a lock file of its own; raises Failure, which says `busy`."""
+    with _open_locked(lock, busy):
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _open_locked(part: Path, busy: str) -> FileIO:
     """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
     while True:
         stream = FileIO(part, "ab", opener=_open_private)
         try:
             _lock(stream)
         except BlockingIOError:
-            raise output.Failure(f"another export is writing {part}; hint: wait until it ends") from None
+            stream.close()
+            raise output.Failure(f"{busy}; hint: wait until it ends") from None
         with suppress(FileNotFoundError):
             # The process that had locked it may have renamed it meanwhile.
             if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
