@@ -158,6 +158,30 @@ def test_news_count_new_reports_and_changed_rows(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
+def test_news_move_no_row_cover_no_focused_one_and_show_the_top(tab: Console) -> None:
+    open_with_clock(tab)
+    tops = "[...document.querySelectorAll('[data-row]')].map((row) => row.getBoundingClientRect().top)"
+    before, total = tab.page.evaluate(tops), tab.total
+    tab.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    tab.page.clock.fast_forward(LOOKS_AGAIN)
+    news = tab.page.locator(".news")
+    news.wait_for()
+    assert tab.page.evaluate(tops) == before
+    for _ in range(len(before)):
+        tab.page.keyboard.press("ArrowDown")
+        assert tab.page.evaluate(
+            "document.querySelector('tr:focus-within').getBoundingClientRect().bottom"
+            " <= document.querySelector('.news').getBoundingClientRect().top"
+        )
+    assert news.evaluate("(e) => e.getBoundingClientRect().bottom <= innerHeight")
+    assert tab.fits_its_width()
+    assert tab.page.evaluate("scrollY")
+    tab.page.locator("[data-news]").click()
+    tab.await_total(total + 1)
+    assert not tab.page.evaluate("scrollY")
+    tab.page.unroute_all(behavior="wait")
+
+
 def test_unchanged_news_are_announced_once(wide: Console) -> None:
     before = open_with_clock(wide)
     total = wide.total

@@ -34,7 +34,7 @@ export function OnPaper({ words: done, at }) {
   return html`<p class="on-paper since">${done} em ${day(at.toISOString())} às ${clock(at)}; datas e horas no fuso ${zone()}.</p>`;
 }
 
-/** What has changed since, without moving the rows that are being read.
+/** What has changed since. It lies over the end of the list and moves no row: one that moves just before a press opens another report.
  * @param {{list: import("../lists.js").ListState, subject: string[], item: string}} props */
 export function News({ list, subject, item }) {
   const difference_ = list.news && list.result ? difference(list.result, list.news, item) : null;
@@ -42,9 +42,13 @@ export function News({ list, subject, item }) {
     if (difference_) announce(`Há novidades: ${words(difference_, subject)}.`);
   }, [list.news]);
   if (!difference_) return null;
+  const show = () => {
+    list.reload();
+    scrollTo(0, 0);
+  };
   return html`<div class="news">
     <span>Há novidades: ${words(difference_, subject)}.</span>
-    <button type="button" data-news onClick=${list.reload}>Mostrar <kbd aria-hidden="true">r</kbd></button>
+    <button type="button" data-news onClick=${show}>Mostrar <kbd aria-hidden="true">r</kbd></button>
   </div>`;
 }
 

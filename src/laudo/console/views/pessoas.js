@@ -39,9 +39,9 @@ export function Pessoas({ place }) {
     </header>
     <${Search} place=${place} />
     <${Chips} place=${place} />
-    <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${hasRows} other=${list.other} />`}
     ${hasRows ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
+    <${News} list=${list} subject=${["pessoa", "pessoas"]} item="cpf" />
   </section>`;
 }
 

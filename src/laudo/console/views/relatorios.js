@@ -42,9 +42,9 @@ export function Relatorios({ place }) {
         </div>
       </header>
       <${Chips} place=${place} />
-      <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
       ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} place=${place} stale=${hasRows} other=${list.other} />`}
       ${hasRows ? html`<${Shown} place=${place} list=${list} total=${total} />` : list.loading ? html`<${Skeleton} />` : empty && html`<${Empty} place=${place} total=${total} />`}
+      <${News} list=${list} subject=${["relatório", "relatórios"]} item="numero" />
     </section>
   </div>`;
 }
