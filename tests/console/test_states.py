@@ -521,9 +521,9 @@ def test_settings_apply_even_if_browser_storage_is_full(wide: Console) -> None:
     wide.page.get_by_role("button", name="Tema: claro").wait_for()
     wide.page.get_by_role("button", name="Exportar").click()
     separator = wide.page.locator("select[name=separator]")
-    separator.select_option(";")
+    separator.select_option(",")
     wide.page.get_by_label("Mascarar CPFs").uncheck()
-    assert separator.input_value() == ";"
+    assert separator.input_value() == ","
     wide.page.keyboard.press("Escape")
     wide.page.keyboard.press("?")
     wide.page.get_by_label("Ativar os atalhos de uma só tecla").uncheck()

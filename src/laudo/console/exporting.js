@@ -1,6 +1,6 @@
 // Exports a list as CSV: walks it by cursor, reports its progress, and can be stopped.
 import { Refusal } from "./api.js";
-import { mask, punctuate } from "./documents.js";
+import { isPersonal, mask, punctuate } from "./documents.js";
 import { stamp } from "./format.js";
 import { withRetries } from "./retries.js";
 
@@ -40,7 +40,8 @@ export const isForSpreadsheet = (separator) => separator === ";";
 function writersFor({ masked, separator }) {
   const spreadsheet = isForSpreadsheet(separator);
   const unchanged = (/** @type {string} */ text) => text;
-  const document_ = masked ? mask : spreadsheet ? punctuate : unchanged;
+  const whole = spreadsheet ? punctuate : unchanged;
+  const document_ = (/** @type {string} */ text) => (masked && isPersonal(text) ? mask : whole)(text);
   return { numero_documento: document_, cpf: document_, atualizado_em: spreadsheet ? stamp : unchanged };
 }
 

@@ -17,7 +17,7 @@ import { announce, remember, store, useStore } from "../store.js";
 const ROWS = 1000;
 const CANCELLED = "Exportação cancelada; nenhum arquivo foi salvo.";
 const SEPARATOR = "laudo.separator";
-const SEPARATORS = { ",": "vírgula", ";": "ponto e vírgula (Excel em português)" };
+const SEPARATORS = { ";": "ponto e vírgula (Excel em português)", ",": "vírgula" };
 const close = () => store.set({ dialog: null });
 
 /** @param {{place: Place}} props */
@@ -69,7 +69,7 @@ function filtersAndSort(place) {
 function Export({ place }) {
   const { revealed } = store.get();
   const [masked, setMasked] = useState(!revealed);
-  const [separator, setSeparator] = useState(() => (localStorage.getItem(SEPARATOR) === ";" ? ";" : ","));
+  const [separator, setSeparator] = useState(() => (localStorage.getItem(SEPARATOR) === "," ? "," : ";"));
   const [state, setState] = useState(/** @type {{at: "ready"|"running"|"done"|"failed", done: number, total: number, why: string}} */ ({ at: "ready", done: 0, total: 0, why: "" }));
   const stop = useRef(/** @type {AbortController|null} */ (null));
   useEffect(() => () => stop.current?.abort(), []);
