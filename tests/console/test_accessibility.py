@@ -1,10 +1,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Browser, Route
 
 from console.driver import Console
 from console.test_freshness import answered
+from live.server import Server
 
 VIEWS = (
     *("#/relatorios", "#/relatorios?status=EM+ANALISE&resultado=VALID", "#/relatorios?page=99999"),
@@ -145,8 +146,17 @@ def test_print_shows_no_old_rows_while_another_page_loads(wide: Console, view: s
     held[0].continue_()
     wide.settle()
     assert (awaited.count(), old.count()) == (0, 28)
-    assert re.search(r"Consultado em \d\d/\d\d/\d{4} às .* no fuso America/Sao Paulo", old.all_inner_texts()[1])
+    assert re.search(r"Consultado em \d\d/\d\d/\d{4} às .* no fuso de Brasília", old.all_inner_texts()[1])
     wide.page.unroute_all(behavior="wait")
+
+
+def test_the_time_zone_is_named_as_in_brazil_or_else_by_its_offset(browser: Browser, server: Server) -> None:
+    for zone, name in (("America/Manaus", "do Amazonas"), ("America/Bahia", "de Brasília"), ("Etc/GMT+3", "GMT-03:00")):
+        context = browser.new_context(timezone_id=zone)
+        there = Console(context.new_page(), server.url, server.place.token).enter()
+        there.page.keyboard.press("?")
+        there.page.get_by_role("dialog").get_by_text(f"Datas e horas no fuso {name}.").wait_for()
+        context.close()
 
 
 def test_print_shows_only_the_open_report(tab: Console) -> None:

@@ -8,6 +8,7 @@ const EXACT = new Intl.DateTimeFormat("pt-BR", { dateStyle: "long", timeStyle: "
 const CLOCK = new Intl.DateTimeFormat("pt-BR", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const SHORT_DAY = new Intl.DateTimeFormat("pt-BR", { day: "2-digit", month: "2-digit" });
 const MONTH = new Intl.DateTimeFormat("pt-BR", { month: "short", year: "numeric" });
+const ZONE = new Intl.DateTimeFormat("pt-BR", { timeZoneName: "longGeneric" });
 const RELATIVE = new Intl.RelativeTimeFormat("pt-BR", { numeric: "always" });
 const LIST = new Intl.ListFormat("pt-BR");
 const RELATIVE_DAY = new Intl.RelativeTimeFormat("pt-BR", { numeric: "auto" });
@@ -97,10 +98,10 @@ export function inputDay(date) {
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, "0")}-${String(date.getDate()).padStart(2, "0")}`;
 }
 
-/** The time zone that instants are shown in. */
+/** The time zone that instants are shown in, as it follows "fuso": "de Brasília", or "GMT-03:00" if it has no name. */
 export function zone() {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  return timeZone.replaceAll("_", " ");
+  const name = ZONE.formatToParts().find(({ type }) => type === "timeZoneName")?.value ?? "";
+  return name.replace(/^Horário (Padrão )?/, "");
 }
 
 /** The choices of each filter that has few, with their labels. @type {Record<string, Record<string, string>>} */
