@@ -161,3 +161,13 @@ def test_shortcut_hints_are_hidden_on_touch_screens(phone: Console) -> None:
     assert key.is_visible()
     phone.lasting.context.new_cdp_session(phone.page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     assert not key.is_visible()
+
+
+def test_bars_have_room_to_be_compared_at_any_width(wide: Console) -> None:
+    wide.enter("#/painel")
+    for width in range(360, 1440, 60):
+        wide.page.set_viewport_size({"width": width, "height": 800})
+        widths = wide.page.locator(".bar-line").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().width)")
+        assert len(widths) == 10
+        assert min(widths) > 60, width
+        assert wide.fits_its_width(), width
