@@ -86,6 +86,15 @@ def test_the_row_of_an_opened_or_closed_report_stays_in_view(wide: Console) -> N
     assert wide.page.evaluate(IN_VIEW)
 
 
+def test_a_reload_shows_the_row_of_the_open_report(wide: Console) -> None:
+    wide.enter("#/relatorios?rows=100")
+    wide.rows.nth(80).click()
+    wide.settle()
+    wide.page.reload()
+    wide.settle()
+    assert wide.page.evaluate(IN_VIEW)
+
+
 def test_closing_a_report_does_not_move_the_focus_from_elsewhere(wide: Console) -> None:
     wide.enter()
     wide.rows.nth(3).press("Enter")

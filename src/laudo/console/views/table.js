@@ -56,9 +56,10 @@ export function RelatorioTable({ place, itens, loading }) {
     </div>`;
 }
 
-/** Scroll to the row of a report that opens or closes: the width of the list changes, and the rows move. @param {string} open */
+/** Scroll to the row of a report that opens or closes: the width of the list changes, and the rows move. So does a table that comes with an
+ * open report, as after a reload. @param {string} open */
 function useRowInView(open) {
-  const shown = useRef(open);
+  const shown = useRef("");
   useLayoutEffect(() => {
     if (shown.current !== open) document.querySelector("tr.open, tr:focus-within")?.scrollIntoView({ block: "nearest" });
     shown.current = open;
