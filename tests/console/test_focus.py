@@ -25,6 +25,17 @@ def test_modal_filters_hold_the_focus_and_return_it(phone: Console) -> None:
     phone.page.locator(".filters").wait_for()
 
 
+def test_a_heading_that_gets_the_focus_is_not_outlined_but_the_next_control_is(wide: Console) -> None:
+    wide.enter()
+    wide.page.keyboard.press("ArrowDown")
+    wide.page.keyboard.press("3")  # The focused row disappears.
+    wide.until(f"{FOCUSED}.textContent === 'Painel' && {FOCUSED}.matches('h1')")
+    outline = f"getComputedStyle({FOCUSED}).outlineStyle"
+    assert wide.page.evaluate(outline) == "none"
+    wide.page.keyboard.press("Tab")
+    assert wide.page.evaluate(outline) == "solid"
+
+
 def test_back_closes_modal_filters_and_undoes_the_last_filter(phone: Console) -> None:
     phone.enter("#/relatorios?status=CONCLUIDO")
     total = phone.total
