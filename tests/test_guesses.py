@@ -67,7 +67,7 @@ def test_evenly_spread_rows_are_counted_about_once_from_the_nearer_end(
     for seed in range(300):
         layout = Layout(sorted(Random(seed).sample(range(ROWS), OF_PERIOD)))
         with monkeypatch.context() as patched:
-            patched.setattr(Part, "counted", lambda _part, low, high, layout=layout: layout.between(low, high))
+            patched.setattr(Part, "count", lambda _part, low, high, layout=layout: layout.between(low, high))
             low, high = _narrowed(layout, row, upper=upper)
         assert (bisect_left(layout, low.place), low.held <= row < high.held) == (low.held, True)
         near = (high.held - row if upper else row - low.held) * EACH

@@ -91,14 +91,14 @@ def test_an_order_without_an_index_is_never_walked() -> None:
     assert matching.collect_cost(OF) < matching.walk_cost(OF)
 
 
-@pytest.mark.parametrize(("of", "most"), [(10_000, 1_000), (900, None)])
+@pytest.mark.parametrize(("among", "most"), [(10_000, 1_000), (900, None)])
 def test_a_walk_that_may_read_all_rows_sets_no_limit(
-    monkeypatch: pytest.MonkeyPatch, of: int, most: int | None
+    monkeypatch: pytest.MonkeyPatch, among: int, most: int | None
 ) -> None:
     """A limit needs an outer SELECT, to which SQLite passes rows one by one; that takes half as long again."""
     monkeypatch.setattr(Matching, "patience", lambda *_: 1_000)
     asked = query.parse(PESSOAS, "nome=maria", max_rows=25)
-    walked = next(Matching(asked, None, asked.order, 500, of).walked(25, 0, None))
+    walked = next(Matching(asked, None, asked.order, 500, among).walked(25, 0, None))
     assert isinstance(walked, Plain)
     assert walked.most == most
     statements = [sql.statement(walked, Owner(1, 1), dialect).text for dialect in (SQLITE, POSTGRES)]

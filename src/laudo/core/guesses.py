@@ -127,7 +127,7 @@ def _count_to(part: Part, key: Key, place: int) -> Asking[Point]:
     upwards = _counts_up(part, at, low, high)
     begin, end = (low, at) if upwards else (at, high)
     path = [begin, *(yield from _between(part, begin, end)), end]
-    counts = yield from together(*(part.counted(*each) for each in pairwise(path)))
+    counts = yield from together(*(part.count(*each) for each in pairwise(path)))
     before = low.held if upwards else high.held - sum(counts)
     points = [point._replace(held=held) for point, held in zip(path, accumulate(counts, initial=before), strict=True)]
     part.points.add(*(points[1:] if upwards else points[:-1]))
@@ -203,7 +203,7 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
         if rows_left <= 0:
             yield from collect(collected, part, left, skip + limit - left, after)
             return
-        ahead = min(ahead, 1 + rows_left * group.total // part.matching.of)
+        ahead = min(ahead, 1 + rows_left * group.total // part.matching.among)
         lower, upper, counted = yield from _values_below(part, place, ahead)
         left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
@@ -220,7 +220,7 @@ def _values_below(part: Part, place: int, ahead: int) -> Asking[tuple[Key, Key, 
     """
     axis, group = part.axis, part.group
     top, low = yield from together(locate(axis, group, place - 1), locate(axis, group, max(0, place - ahead)))
-    counted, most = 0, PATIENCE * ahead * part.matching.of // group.total
+    counted, most = 0, PATIENCE * ahead * part.matching.among // group.total
     for lower in (axis.floor(low[0]), axis.ceiling(low[0])) if low[0] != top[0] else ():
         [(found,)] = yield Count(axis, lower, axis.ceiling(top[0]), None, most=most)
         counted += found

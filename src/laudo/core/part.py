@@ -12,7 +12,7 @@ from laudo.core.facets import Facets, Group, Numbers
 from laudo.core.lookups import Asking, Count, together
 from laudo.core.points import Known, Point, Points
 from laudo.core.resources import RELATORIOS, Order
-from laudo.core.tally import counted, span
+from laudo.core.tally import count, span
 from laudo.core.walking import FETCH, NEVER, Ends, Matching
 
 
@@ -63,7 +63,7 @@ class Part(Struct, frozen=True):
         """What it costs to count by reading all rows of the group that the range leaves out."""
         return (self.group.total - self.total) * (1 if self.across.covers else FETCH)
 
-    def counted(self, low: Point, high: Point) -> Asking[int]:
+    def count(self, low: Point, high: Point) -> Asking[int]:
         """Count the range's rows between two points: none if no row of the group lies between.
 
         That holds where many rows may share a value. Elsewhere a point's key is the beginning of a value, and its place
@@ -74,7 +74,7 @@ class Part(Struct, frozen=True):
             return 0
         bounds = self.across.bounds
         if not self.counts_across(rows):
-            return (yield from counted(self.axis, self.numbers, low.key, high.key, bounds))
+            return (yield from count(self.axis, self.numbers, low.key, high.key, bounds))
         if self.inside_cost <= self.outside_cost:
             return (yield from self._count_across(low, high, bounds))
         outside = [self._count_across(low, high, each) for each in bounds.complement]
@@ -85,8 +85,8 @@ class Part(Struct, frozen=True):
         return (yield from span(Bounds(self.axis, low.key, high.key), self.group)).total
 
     def _count_across(self, low: Point, high: Point, bounds: Bounds) -> Asking[int]:
-        [(count,)] = yield Count(self.axis, low.key, high.key, self.across.facets, across=bounds, through=True)
-        return int(count)
+        [(rows,)] = yield Count(self.axis, low.key, high.key, self.across.facets, across=bounds, through=True)
+        return int(rows)
 
     def count_cost(self, rows: int) -> int:
         """Tell what it costs to count the range's rows where the group has `rows`."""
@@ -106,8 +106,8 @@ class Part(Struct, frozen=True):
             return rows
         per_row = 1 if self.axis.covers(self.across.bounds.axis) else FETCH
         if self.axis.repeats and self.group.numbers:
-            return isqrt(rows * rows * self.matching.of // self.group.total) * per_row
-        return rows * self.matching.of // self.group.total * per_row
+            return isqrt(rows * rows * self.matching.among // self.group.total) * per_row
+        return rows * self.matching.among // self.group.total * per_row
 
 
 def part_of(matching: Matching, bounds: Bounds, facets: Facets, group: Group, known: Known) -> Part:

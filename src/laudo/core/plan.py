@@ -35,8 +35,6 @@ FAR: Final = 50_000
 """Up to this cost, in the unit of `walking`, a page is walked to or collected without looking for a cheaper way."""
 FEW: Final = 3000
 """Up to this many rows are best collected where no index answers the whole question."""
-_DOCUMENTO: Final = axes.RELATORIO_DOCUMENTO
-_NUMERO: Final = axes.RELATORIO_NUMERO
 
 
 @disclosure.only("total", "shown")
@@ -118,7 +116,7 @@ def _ordered(target: Target) -> Steps:
     matching = target.matching(total)
     if _are_few(matching):
         return (yield from _walked_or_collected(target, matching))
-    collected = Reading(target.query.rows, of=target.facets.total)
+    collected = Reading(target.query.rows, among=target.facets.total)
     yield from reading.read(collected, _stretches(target), skip)
     return Page(total, collected.count, collected.items)
 
@@ -139,7 +137,7 @@ def _bounded(
     `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
     query, nearby = target.query, target.without_distant_item
-    axis, collected = query.order.field.axis, Reading(query.rows, of=target.facets.total)
+    axis, collected = query.order.field.axis, Reading(query.rows, among=target.facets.total)
     if ranges.lies_in(bounds, query.order):
         known = Span(0, counted.total) if counted and nearby.after else None
         total = yield from ranges.read(collected, nearby, bounds, span or known)
@@ -171,14 +169,14 @@ def _searched(target: Target, counted: Counted | None) -> Steps:
         named = yield from leads.of_name(lead.words[:1], target.group)
         lead = named[0] if named else lead
     if total is None and lead.beginning:
-        [(total, *_)] = yield replace(_count_only(target, lead.beginning), through=lead.through)
+        [(total, *_)] = yield _count_only(target, lead.through, lead.beginning)
     elif total is None and (lead.most <= FEW or len(lead.words) < len(words)):
         return replace((yield from _collected(target, None, through=lead.words)), lead=lead)
     elif total is None:
         [(total,)] = yield Found(words)
     looked_at = None if len(lead.words) > 1 else lead.most
-    of = lead.most if lead.through is target.query.order.field.axis else None
-    matching = target.matching(total, of=of, through=lead.through, looked_at=looked_at, beginning=lead.beginning)
+    among = lead.most if lead.through is target.query.order.field.axis else None
+    matching = target.matching(total, among=among, through=lead.through, looked_at=looked_at, beginning=lead.beginning)
     return replace((yield from _walked_or_collected(target, matching)), lead=lead)
 
 
@@ -228,22 +226,22 @@ def _tested(target: Target, bounds: list[Bounds], counted: Counted | None) -> St
     if total is None and query.period and outside_is_cheaper and len((*query.words, *bounds[1:])) == 1:
         total = without_period.most - (yield from _left_out(target, beginning))
     if total is None:
-        [(total, *_)] = yield replace(_count_only(target, beginning), through=least.through)
-    of = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
-    matching = target.matching(total, of=of, through=least.through, looked_at=least.most, beginning=beginning)
+        [(total, *_)] = yield _count_only(target, least.through, beginning)
+    among = {lead.through: lead.most for lead in found}.get(query.order.field.axis or query.resource.newest_axis)
+    matching = target.matching(total, among=among, through=least.through, looked_at=least.most, beginning=beginning)
     return (yield from _walked_or_collected(target, matching))
 
 
 def _left_out(target: Target, beginning: str) -> Asking[int]:
     """Count the rows outside the period that match everything else."""
     query, period = target.query, target.query.period or EVER
-    asked = (_count_only(replace(target, query=query.during(each)), beginning) for each in period.complement)
-    counts = yield Together(tuple(replace(each, through=query.resource.newest_axis) for each in asked))
+    outside = (replace(target, query=query.during(each)) for each in period.complement)
+    counts = yield Together(tuple(_count_only(each, query.resource.newest_axis, beginning) for each in outside))
     return sum(rows[0][0] for rows in counts)
 
 
-def _count_only(target: Target, beginning: str) -> Plain:
-    return replace(target.plain(counted=True, beginning=beginning), limit=0, skip=0, after=None)
+def _count_only(target: Target, through: Axis | Words, beginning: str) -> Plain:
+    return replace(target.plain(counted=True, through=through, beginning=beginning), limit=0, skip=0, after=None)
 
 
 def _exact(target: Target, total: int | None) -> Steps:
@@ -252,7 +250,7 @@ def _exact(target: Target, total: int | None) -> Steps:
     Only a document may have many reports. Of these, the filters on facets may still leave few.
     """
     query, group = target.query, target.group
-    if [each.filter.name for each in query.exact] != [_DOCUMENTO.names[0]]:
+    if [each.filter.name for each in query.exact] != [axes.RELATORIO_DOCUMENTO.names[0]]:
         return (yield from _collected(target, total))
     if total is None or total <= FEW:
         [(found, shown, items)] = yield target.plain(counted=True, most=FEW + 1)
@@ -271,7 +269,7 @@ def _one_document(target: Target, total: int | None) -> Steps:
         return (yield from _bounded(target, bounds, None if total is None else Counted(total)))
     if total is None:
         [period], numbers = ranges.asked(query), target.group.numbers
-        total = yield from tally.counted(bounds.axis, numbers, bounds.lower, bounds.upper, period)
+        total = yield from tally.count(bounds.axis, numbers, bounds.lower, bounds.upper, period)
     return (yield from _walked_or_collected(target, target.matching(total)))
 
 
@@ -293,7 +291,7 @@ def _walked_or_collected(target: Target, matching: Matching) -> Steps:
 def _stretches(target: Target) -> Iterator[Stretch]:
     """Give the stretches of a list that are read in turn, each in the order of one axis."""
     order = target.query.order
-    axis = order.field.axis or _NUMERO
+    axis = order.field.axis or axes.RELATORIO_NUMERO
     falling = order.field.axis is not None and order.falling
     for group in target.groups:
         item = target.item_in(group)

@@ -64,7 +64,7 @@ def read(collected: Reading, target: Target, bounds: Bounds, span: Span | None) 
         span = span or (yield from tally.span(bounds, group))
         total, parts = span.total, [(group, span)]
     if skip < total:
-        collected.of = collected.of * total // group.total
+        collected.among = collected.among * total // group.total
         yield from reading.read(collected, _stretches(target, bounds, parts), skip)
     return total
 

@@ -42,16 +42,19 @@ class Stretch(Struct, frozen=True):
 
 
 class Reading:
-    """The items collected so far, and how many are still wanted; they lie among about `of` rows, of any facets."""
+    """The items collected so far, and how many are still wanted.
 
-    __slots__ = ("_parts", "count", "of", "wanted")
+    `among` is about how many rows, of any facets, the list or the range has in which the items lie.
+    """
 
-    def __init__(self, wanted: int, *, of: int) -> None:
+    __slots__ = ("_parts", "among", "count", "wanted")
+
+    def __init__(self, wanted: int, *, among: int) -> None:
         """Start without items."""
         self._parts: list[bytes] = []
         self.count = 0
         self.wanted = wanted
-        self.of = of
+        self.among = among
 
     @property
     def items(self) -> bytes:
@@ -85,29 +88,29 @@ def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Askin
 def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[None]:
     """Collect from one stretch, starting at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
-    most = min(collected.wanted, group.total - offset)
+    limit = min(collected.wanted, group.total - offset)
     if stretch.falling and axis.repeats and group.numbers:
-        yield from _down_values(collected, stretch, most, place=group.total - 1 - offset, edge=not offset)
+        yield from _down_values(collected, stretch, limit, place=group.total - 1 - offset, edge=not offset)
     elif stretch.first is None:
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
+        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif stretch.falling:
-        yield from _down(collected, stretch, most, place=stretch.first + group.total - 1 - offset, edge=not offset)
+        yield from _down(collected, stretch, limit, place=stretch.first + group.total - 1 - offset, edge=not offset)
     else:
         place = stretch.first + offset
         lower = (yield from locate(axis, group, place)) if offset else stretch.lower
-        yield from _up(collected, stretch, most, lower=lower, place=place)
+        yield from _up(collected, stretch, limit, lower=lower, place=place)
 
 
-def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, place: int | None) -> Asking[None]:
+def _up(collected: Reading, stretch: Stretch, limit: int, *, lower: Key | None, place: int | None) -> Asking[None]:
     """Collect upwards from the key `lower`, at place `place`.
 
     Where the group's rows are far apart, the tally tells where the next one is. After an item `place` is None: where
     the item and the end of the stretch are is found only if it is needed.
     """
     axis, group = stretch.axis, stretch.group
-    rest, before = collected.wanted - most, collected.count
+    rest, before = collected.wanted - limit, collected.count
     whole = stretch.first is None
-    if not (yield from _read(collected, stretch, most, lower=lower, upper=stretch.upper, whole=whole)):
+    if not (yield from _read(collected, stretch, limit, lower=lower, upper=stretch.upper, whole=whole)):
         return
     end = (stretch.first or 0) + group.total
     if place is None:
@@ -123,34 +126,34 @@ def _up(collected: Reading, stretch: Stretch, most: int, *, lower: Key | None, p
         place += collected.count - before
 
 
-def _down_values(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
+def _down_values(collected: Reading, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
     """Collect downwards from the mirror image of `place` (see `_down_from`), where many rows may share a value.
 
     Values with few rows are read together, as many values as one scan may take. If a value has many rows, they are read
     upwards, from the key that the tally gives or, at the `edge`, from the value's first row.
     """
     axis, group = stretch.axis, stretch.group
-    while most and place >= 0:
-        top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - most + 1, 0)))
+    while limit and place >= 0:
+        top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - limit + 1, 0)))
         if edge and top[0] == low[0]:
-            yield from _up(collected, _with_value(stretch, top[0]), most, lower=axis.floor(top[0]), place=None)
+            yield from _up(collected, _with_value(stretch, top[0]), limit, lower=axis.floor(top[0]), place=None)
             return
-        bounds = axis.floor(top[0]), axis.ceiling(top[0])
-        first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
-        start, before, scannable = first + end - place - 1, collected.count, PATIENCE * most + TIES
+        floor, ceiling = axis.floor(top[0]), axis.ceiling(top[0])
+        first, end = yield from together(rank(axis, group, floor), rank(axis, group, ceiling))
+        start, before, scannable = first + end - place - 1, collected.count, PATIENCE * limit + TIES
         lower = axis.floor(low[0])
-        [(rows,)] = yield Count(axis, lower, bounds[1], None, most=scannable + 1)
+        [(rows,)] = yield Count(axis, lower, ceiling, None, most=scannable + 1)
         if rows > scannable:
-            one_is_enough = end - start >= most
-            lower = bounds[1] if one_is_enough else (yield from _farthest(axis, bounds[1], max(scannable, FARTHEST)))
-        if axis.encode(lower) < axis.encode(bounds[1]):
-            yield from _read(collected, stretch, most, lower=lower, upper=bounds[1], skip=start - first, whole=True)
+            one_is_enough = end - start >= limit
+            lower = ceiling if one_is_enough else (yield from _farthest(axis, ceiling, max(scannable, FARTHEST)))
+        if axis.encode(lower) < axis.encode(ceiling):
+            yield from _read(collected, stretch, limit, lower=lower, upper=ceiling, skip=start - first, whole=True)
             place -= collected.count - before
         else:
             key = yield from locate(axis, group, start)
-            yield from _up(collected, replace(stretch, falling=False), min(most, end - start), lower=key, place=start)
+            yield from _up(collected, replace(stretch, falling=False), min(limit, end - start), lower=key, place=start)
             place = first - 1
-        most, edge = most - (collected.count - before), True
+        limit, edge = limit - (collected.count - before), True
         if collected.count == before:
             return
 
@@ -167,72 +170,72 @@ def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
     return axis.ceiling(key[0])
 
 
-def _down(collected: Reading, stretch: Stretch, most: int, *, place: int, edge: bool = False) -> Asking[None]:
+def _down(collected: Reading, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
     """Collect downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
 
     Where the group's rows are far apart, the tally tells where the next one is.
     """
-    axis, rest = stretch.axis, collected.wanted - most
+    axis, rest = stretch.axis, collected.wanted - limit
     if edge:
         before = collected.count
-        if not (yield from _read(collected, stretch, most, lower=stretch.lower, upper=stretch.upper)):
+        if not (yield from _read(collected, stretch, limit, lower=stretch.lower, upper=stretch.upper)):
             return
         place -= collected.count - before
-    while (most := collected.wanted - rest) > 0 and place >= (stretch.first or 0):
+    while (limit := collected.wanted - rest) > 0 and place >= (stretch.first or 0):
         before, key = collected.count, (yield from locate(axis, stretch.group, place))
         if len(axis.columns) == 1:
-            yield from _read(collected, stretch, most, lower=stretch.lower, upper=axis.past(key))
+            yield from _read(collected, stretch, limit, lower=stretch.lower, upper=axis.past(key))
         else:
-            yield from _down_from(collected, stretch, most, key=key, place=place)
+            yield from _down_from(collected, stretch, limit, key=key, place=place)
         if collected.count == before:
             return
         place -= collected.count - before
 
 
-def _down_from(collected: Reading, stretch: Stretch, most: int, *, key: Key, place: int) -> Asking[None]:
+def _down_from(collected: Reading, stretch: Stretch, limit: int, *, key: Key, place: int) -> Asking[None]:
     """Collect downwards from the mirror image of `key`, at place `place`, among the rows with its value (its ties).
 
     Values fall, but ties rise: if n ties come after `key` on the axis, n ties come before the page.
     """
     axis, group, before = stretch.axis, stretch.group, collected.count
-    floor, ceiling = bounds = axis.floor(key[0]), axis.ceiling(key[0])
+    floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
     [(ties,)] = yield Count(axis, key, ceiling, group.numbers, most=TIES + 1)
     lower, skip = floor, ties - 1
     if ties > TIES:
-        first, end = yield from together(*(rank(axis, group, bound) for bound in bounds))
+        first, end = yield from together(rank(axis, group, floor), rank(axis, group, ceiling))
         lower, skip = (yield from locate(axis, group, first + end - place - 1)), 0
-    yield from _read(collected, _with_value(stretch, key[0]), most, lower=lower, upper=ceiling, skip=skip, whole=True)
-    most -= collected.count - before
-    if most:
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=floor)
+    yield from _read(collected, _with_value(stretch, key[0]), limit, lower=lower, upper=ceiling, skip=skip, whole=True)
+    limit -= collected.count - before
+    if limit:
+        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=floor)
 
 
 def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
     """Collect the rows of a stretch that come after an item, given its key."""
     axis, group = stretch.axis, stretch.group
-    most = min(collected.wanted, group.total)
+    limit = min(collected.wanted, group.total)
     if not stretch.falling:
-        yield from _up(collected, stretch, most, lower=axis.past(key), place=None)
+        yield from _up(collected, stretch, limit, lower=axis.past(key), place=None)
     elif len(axis.columns) == 1:
-        yield from _read(collected, stretch, most, lower=stretch.lower, upper=key)
+        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=key)
     else:
-        rest, tied = collected.wanted - most, _with_value(stretch, key[0])
+        rest, tied = collected.wanted - limit, _with_value(stretch, key[0])
         if axis.repeats:
-            yield from _up(collected, tied, most, lower=axis.past(key), place=None)
+            yield from _up(collected, tied, limit, lower=axis.past(key), place=None)
         else:
-            yield from _read(collected, tied, most, lower=axis.past(key), upper=tied.upper, whole=True)
+            yield from _read(collected, tied, limit, lower=axis.past(key), upper=tied.upper, whole=True)
         if collected.wanted > rest:
             yield from _below(collected, stretch, collected.wanted - rest, axis.floor(key[0]))
 
 
-def _below(collected: Reading, stretch: Stretch, most: int, upper: Key) -> Asking[None]:
+def _below(collected: Reading, stretch: Stretch, limit: int, upper: Key) -> Asking[None]:
     """Collect downwards from the first value below `upper`, a key at which a value begins."""
     axis, group, before = stretch.axis, stretch.group, collected.count
     by_values = axis.repeats and group.numbers
-    if by_values or (yield from _read(collected, stretch, most, lower=stretch.lower, upper=upper)):
+    if by_values or (yield from _read(collected, stretch, limit, lower=stretch.lower, upper=upper)):
         place = (yield from rank(axis, group, upper)) - 1 - (collected.count - before)
-        most -= collected.count - before
-        yield from (_down_values if by_values else _down)(collected, stretch, most, place=place, edge=bool(by_values))
+        limit -= collected.count - before
+        yield from (_down_values if by_values else _down)(collected, stretch, limit, place=place, edge=bool(by_values))
 
 
 def _read(
@@ -247,7 +250,7 @@ def _read(
 ) -> Asking[bool]:
     """Collect up to `limit` rows of a range in the way that exact counts say is cheapest; tell if there may be more.
 
-    If the group's rows lie evenly, a scan meets one in every `of / total` rows. They may not (the newest reports are
+    If the group's rows lie evenly, a scan meets one in every `among / total` rows. They may not (the newest reports are
     those still in process), so a scan gives up after PATIENCE times as many rows, and the facets' own ranges are merged
     instead. A range of few rows is scanned `whole`.
 
@@ -260,7 +263,7 @@ def _read(
     if numbers is None or (lacks_ranges and whole):
         collected.take((yield scan))
         return False
-    scanned = (limit + skip) * collected.of // max(stretch.group.total, 1)
+    scanned = (limit + skip) * collected.among // max(stretch.group.total, 1)
     # Rows that share a value mostly share a facet too: a facet's rows are next to one another, or far away.
     likely = limit + skip if axis.repeats else scanned
     limited = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))

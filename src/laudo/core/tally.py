@@ -91,7 +91,7 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
         return Span(None, 0)
     early, late = yield from together(_holder(axis, lower), _holder(axis, upper))
     if early.lower == late.lower:
-        return Span(None, (yield from counted(axis, group.numbers, lower, upper)))
+        return Span(None, (yield from count(axis, group.numbers, lower, upper)))
     first, end = yield from together(_rank(axis, group, lower, early), _rank(axis, group, upper, late))
     return Span(first, end - first)
 
@@ -130,11 +130,11 @@ def _rank(axis: Axis, group: Group, key: Key, holder: Holder) -> Asking[int]:
     coarse = _summed(axis, group, COARSE, holder.coarse_lower, holder.coarse_before)
     if holder.upper is not None and _nearer_end(axis.encode(key), holder.lower, holder.upper):
         fine = _summed(axis, group, holder.coarse, holder.upper, holder.before + holder.total)
-        rows = counted(axis, group.numbers, key, axis.decode(holder.upper))
+        rows = count(axis, group.numbers, key, axis.decode(holder.upper))
         before, within, beyond = yield from together(coarse, fine, rows)
         return before + within - beyond
     fine = _summed(axis, group, holder.coarse, holder.lower, holder.before)
-    rows = counted(axis, group.numbers, axis.decode(holder.lower), key)
+    rows = count(axis, group.numbers, axis.decode(holder.lower), key)
     return sum((yield from together(coarse, fine, rows)))
 
 
@@ -158,7 +158,7 @@ def _summed(axis: Axis, group: Group, parent: int, upper: bytes, total: int) -> 
     return int(held if group.others is None else total - held)
 
 
-def counted(
+def count(
     axis: Axis, numbers: Numbers, lower: Key | None, upper: Key | None, across: Bounds | None = None
 ) -> Asking[int]:
     """Count the rows of a range one by one; those that share its last value are counted separately.
@@ -168,8 +168,8 @@ def counted(
     """
     edge = axis.floor(upper[0]) if axis.repeats and upper else None
     if edge is None or edge == upper or (lower and edge <= lower):
-        [(count,)] = yield Count(axis, lower, upper, numbers, across=across)
-        return int(count)
+        [(rows,)] = yield Count(axis, lower, upper, numbers, across=across)
+        return int(rows)
     parts = Count(axis, lower, edge, numbers, across=across), Count(axis, edge, upper, numbers, across=across)
     below, within = yield Together(parts)
     return int(below[0][0] + within[0][0])

@@ -72,12 +72,12 @@ class Target(Struct, frozen=True):
         self,
         total: int,
         *,
-        of: int | None = None,
+        among: int | None = None,
         through: Axis | Words | None = None,
         looked_at: int | None = None,
         beginning: str = "",
     ) -> Matching:
-        """Describe the `total` rows that match all filters; `of` is how many rows a walk may pass, by default all."""
+        """Describe the `total` rows that match all filters; a walk may meet `among`, by default the whole list."""
         query, numbers = self.query, self.group.numbers
-        of = self.facets.total if of is None else of
-        return Matching(query, numbers, query.order, total, of, through, looked_at, beginning)
+        among = self.facets.total if among is None else among
+        return Matching(query, numbers, query.order, total, among, through, looked_at, beginning)

@@ -35,9 +35,11 @@ Ends = Callable[[int], Asking[bool]]
 """Tells whether this many rows after an item are known to be all."""
 
 
-@disclosure.only("query", "numbers", "order", "total", "of", "looked_at")
+@disclosure.only("query", "numbers", "order", "total", "among", "looked_at")
 class Matching(Struct, frozen=True):
-    """The rows that match a query, in an order: `total` of the `of` rows of the list; `numbers` are their facets.
+    """The rows that match a query, in an order: `total` rows, which have the facets `numbers`.
+
+    `among` is how many rows a walk may meet to pass them all: those of the list, or of the range that holds them.
 
     They are found by the values that filters name, or by `through`: the range of an axis, or some of the words.
     Collecting them looks at `looked_at` rows; None means only at those that match.
@@ -47,7 +49,7 @@ class Matching(Struct, frozen=True):
     numbers: Numbers
     order: Order
     total: int
-    of: int
+    among: int
     through: Axis | Words | None = None
     looked_at: int | None = None
     beginning: str = ""
@@ -88,8 +90,8 @@ class Matching(Struct, frozen=True):
         if axis is None:
             return NEVER
         if down_values and self.numbers:
-            return self.of * 2 * FETCH  # It may pass long runs of rows with other facets.
-        return rows * self.of // max(self.total, 1) * self._test_cost(axis) * (_TIED if down_values else 1)
+            return self.among * 2 * FETCH  # It may pass long runs of rows with other facets.
+        return rows * self.among // max(self.total, 1) * self._test_cost(axis) * (_TIED if down_values else 1)
 
     @property
     def down_values(self) -> bool:
@@ -130,7 +132,7 @@ class Matching(Struct, frozen=True):
         left = self._left(skip, after)
         wanted, following = min(limit, left), max(0, left - limit)
         most = self.patience(limit + skip)
-        bounded = most < self.of // 2
+        bounded = most < self.among // 2
         plain = replace(self.collected(wanted, skip, after), collect=False, most=most if bounded else None)
         if following < skip:
             plain = replace(plain, skip=following, backwards=True)
