@@ -66,6 +66,9 @@ ARCHIVED: Final = Filter(
 )
 
 
+_OTHER_FIELD: Final = "let BY_MENSAGEM and the tests below filter by a field that has none"
+
+
 def with_row(row: Filter) -> Resource:
     """Return the list of reports with a filter added, or replaced if there is one of that name."""
     others = tuple(known for known in RELATORIOS.filters if known.name != row.name)
@@ -83,7 +86,7 @@ def test_a_new_filter_row_is_parsed_and_its_name_accepted() -> None:
     assert [(condition.filter.name, condition.value) for condition in asked.conditions] == [("mensagem", "Válido.")]
     assert asked.names == ("mensagem",)
     assert "mensagem" in query.accepted_names(resource)
-    assert "mensagem" not in query.accepted_names(RELATORIOS)
+    assert "mensagem" not in query.accepted_names(RELATORIOS), f"there is such a filter now: {_OTHER_FIELD}"
 
 
 def test_a_new_filter_row_becomes_sql_after_the_owner() -> None:
@@ -134,6 +137,8 @@ def test_a_new_filter_row_is_served(store: Store, store_url: str, account: Accou
 
 # The core is pure.
 
+_IMPURE: Final = "the core neither reads nor writes; do it in `server/` and hand over the value"
+
 
 def imported(module: Path) -> set[str]:
     """Return the top-level names of the packages that a module imports, also inside functions."""
@@ -147,15 +152,22 @@ def imported(module: Path) -> set[str]:
 
 @pytest.mark.parametrize("module", sorted(SOURCE.glob("core/**/*.py")), ids=lambda path: path.stem)
 def test_the_core_imports_nothing_that_reads_or_writes(module: Path) -> None:
-    assert imported(module) <= PURE
+    foreign = sorted(imported(module) - PURE)
+    assert not foreign, f"{_IMPURE}; if a package is pure, add it to PURE: {foreign}"
     names = {node.id for node in ast.walk(ast.parse(module.read_text("utf-8"))) if isinstance(node, ast.Name)}
-    assert not names & {"open", "print", "input", "exec", "eval", "__import__"}
+    found = names & {"open", "print", "input", "exec", "eval", "__import__"}
+    assert not found, f"{_IMPURE}: {found}"
+
+
+_LAYERS: Final = """\
+A new module: add it to the layers of its contract in pyproject.toml, above all that it imports.
+A broken contract: a module imports one that is above it, or beside it (|); move the function, or the module's layer."""
 
 
 def test_imports_go_one_way_and_the_list_of_modules_is_closed() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     result = subprocess.run([linter, "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout
+    assert result.returncode == 0, f"{result.stdout}\n{_LAYERS}"
 
 
 # Modules are short, and say what they are for.
@@ -164,10 +176,10 @@ def test_imports_go_one_way_and_the_list_of_modules_is_closed() -> None:
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_module_has_at_most_300_lines_and_opens_with_its_charter(module: Path) -> None:
     text = module.read_text("utf-8")
-    assert len(text.splitlines()) <= MOST_LINES
-    charter = ast.get_docstring(ast.parse(text))
-    assert charter
-    assert charter.partition("\n\n")[0].rstrip().endswith((".", ":"))
+    lines = len(text.splitlines())
+    assert lines <= MOST_LINES, f"{lines} lines: make it a folder of the same name, with a module for each concern"
+    charter = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0].rstrip()
+    assert charter.endswith((".", ":")), "open it with a docstring: one sentence, with its full stop, on what it is for"
 
 
 # Names of tests are short.
@@ -178,4 +190,5 @@ def test_test_names_are_at_most_75_characters_long() -> None:
     names = [each.name for tree in trees for each in tree.body if isinstance(each, ast.FunctionDef)]
     tests = [name for name in names if name.startswith("test_")]
     assert len(tests) > 1000
-    assert [name for name in tests if len(name) > LONGEST_NAME] == []
+    too_long = [name for name in tests if len(name) > LONGEST_NAME]
+    assert not too_long, f"say it in at most {LONGEST_NAME} characters: {too_long}"
