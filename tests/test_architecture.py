@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,18 +11,20 @@ from typing import Any, Final
 import falcon
 import pytest
 
+import reference
 from factories import Account, Store, relatorio
 from laudo.core import plan, query, sql, values
 from laudo.core.facets import Facets
 from laudo.core.lookups import Plain
 from laudo.core.openapi.parameters import of_list
 from laudo.core.plan import Page
-from laudo.core.resources import LISTS, RELATORIOS, Filter, Resource
+from laudo.core.resources import LISTS, PESSOAS, RELATORIOS, Filter, Resource
 from laudo.core.sql import SQLITE, Owner
 from laudo.server import app, keys
 from laudo.server.config import Settings
 from laudo.server.edges import Edges, add_error_handlers
 from laudo.server.stores import open_store
+from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES
 from wsgi import Client
 
 ROOT: Final = Path(__file__).parent.parent
@@ -133,6 +136,28 @@ def test_a_new_filter_row_is_served(store: Store, store_url: str, account: Accou
     assert [item["mensagem"] for item in asking.get("/relatorios?mensagem=Outra.").itens] == ["Outra."]
     assert asking.get("/relatorios?mensagen=x").json["message"].endswith("mensagem.")
     database.close()
+
+
+@pytest.mark.parametrize(
+    ("resource", "fields", "readers", "sorts", "tried"),
+    [
+        (RELATORIOS, reference.RELATORIO, reference.RELATORIO_FILTERS, RELATORIO_SORTS, RELATORIO_VALUES),
+        (PESSOAS, reference.PESSOA, reference.PESSOA_FILTERS, PESSOA_SORTS, PESSOA_VALUES),
+    ],
+    ids=["relatorios", "pessoas"],
+)
+def test_every_field_and_filter_is_compared_with_the_reference(
+    resource: Resource,
+    fields: tuple[str, ...],
+    readers: Mapping[str, object],
+    sorts: tuple[str, ...],
+    tried: Mapping[str, object],
+) -> None:
+    names, filters = [field.name for field in resource.fields], [row.name for row in resource.filters]
+    assert list(fields) == names, "write the field into tests/reference.py"
+    assert sorted(readers) == sorted(filters), "write the filter into tests/reference.py"
+    assert sorted(tried) == sorted(filters), "give values of the filter in tests/strategies.py"
+    assert sorted(sorts) == sorted(sign + name for name in names for sign in ("", "-")), "sort by it in strategies.py"
 
 
 # The core is pure.
