@@ -7,7 +7,7 @@ tally know nothing of words, one document, or two ranges at once: there, rows ar
 collected (all found, then sorted), whichever likely costs less.
 
 A plan is a generator: it yields look-ups, is sent their rows, and returns a Page. Its driver decides how a look-up is
-written (`sql`) and who answers it (`server.database`).
+written (`sql`) and who answers it (`server.database`). The package's own text defines the words used here.
 """
 
 from collections.abc import Iterator

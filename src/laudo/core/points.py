@@ -20,9 +20,9 @@ MOST: Final = 256
 
 @disclosure.only("place", "held")
 class Point(NamedTuple):
-    """A key of an axis, its place (about how many rows of a group come before it), and how many of these the list has.
+    """A key of an axis, its place (about how many rows of a group come before it), and how many of these are `held`.
 
-    A key of None stands for the beginning or the end.
+    Those are held that are also in the range of another axis. A key of None stands for the beginning or the end.
     """
 
     key: Key | None
@@ -83,7 +83,7 @@ class Points:
         return tuple(kept[1:])
 
     def around_row(self, row: int) -> tuple[Point, Point]:
-        """Give the nearest two points between which row number `row` of the list lies."""
+        """Give the nearest two points between which row number `row` of the range lies."""
         index = bisect_right(self._points, row, hi=len(self._points) - 1, key=_HELD)
         return self._points[index - 1], self._points[index]
 

@@ -46,7 +46,10 @@ class Holder(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The rows before a range, None if one fine bucket holds both its ends or it is empty, and those in it."""
+    """A range's rows of a group: the place of the first one, and how many they are.
+
+    The place is None, not counted, if one fine bucket holds both ends of the range, or if it is empty.
+    """
 
     first: int | None
     total: int
