@@ -733,6 +733,17 @@ def test_jq_cannot_read_the_environment(run: Run, expression: str) -> None:
     assert run("relatorios", "--jq", expression).stdout == "null\n"
 
 
+@pytest.mark.parametrize(
+    "expression", ['import "a" as $a {search: "."}; $a', 'include "a" {search: "."}; a', 'module {}; include "a"; a']
+)
+def test_jq_cannot_read_files(run: Run, expression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jq")
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text('{"token": "secret"}')
+    Path("a.jq").write_text('def a: "secret";')
+    assert "syntax error, unexpected " in one_line(run("relatorios", "--jq", expression))
+
+
 @pytest.mark.parametrize("expression", ['"none" | halt_error', '.[0].nome, ("none" | halt_error(3)), 1'])
 def test_a_jq_expression_that_halts_with_an_error_exits_with_2(run: Run, expression: str) -> None:
     pytest.importorskip("jq")

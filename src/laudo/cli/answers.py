@@ -86,7 +86,7 @@ def query(value: object, expression: str) -> None:
 
 def _results(value: object, expression: str) -> list[object]:
     try:
-        program = import_module("jq").compile(_HALT_AS_ERROR + expression if "halt_error" in expression else expression)
+        program = import_module("jq").compile(_PRELUDE + expression if _NEEDS_PRELUDE(expression) else expression)
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install jq") from None
     except ValueError as error:
@@ -231,8 +231,11 @@ def _shown(value: str | bool | None) -> str:
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
-_HALT_AS_ERROR: Final = "def halt_error(_): error; def halt_error: error; "
-"""Makes `halt_error` a failure: the package jq treats it as a normal end."""
+_PRELUDE: Final = "def halt_error(_): error; def halt_error: error; "
+"""Makes `halt_error` a failure, which the package jq treats as a normal end. After a definition jq refuses `import` and
+`include`, which could read files, such as the one with the saved token."""
+_NEEDS_PRELUDE: Final = re.compile("halt_error|import|include").search
+"""Finds what the prelude is for: without it, errors name the right column."""
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""
 _SECOND_TYPE: Final = re.compile(r"\) and (null|boolean|number|string|array|object) \(").search
