@@ -71,6 +71,15 @@ def trickling(connection: socket.socket) -> None:
             time.sleep(0.05)
 
 
+def trickling_packed(connection: socket.socket) -> None:
+    """Send gzip that goes on and on, and decompresses to nothing."""
+    connection.sendall(OK + b"Content-Encoding: gzip\r\n\r\n" + BODY[:10])
+    with suppress(OSError):
+        for _ in range(100):
+            connection.sendall(b"\0\0\0\xff\xff")
+            time.sleep(0.05)
+
+
 @contextmanager
 def serving(serve: Serve, *, first: bool = True) -> Iterator[str]:
     """Call `serve` with each connection until the block ends; if `first`, read a request before that."""
@@ -126,6 +135,7 @@ def ask(request: pytest.FixtureRequest) -> Ask:
         (answering(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"), ServerError),
         (stalling, DeadlineError),
         (trickling, DeadlineError),
+        (trickling_packed, DeadlineError),
     ],
 )
 def test_a_broken_service_raises_one_exception_within_the_deadline(

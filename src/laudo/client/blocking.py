@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from types import TracebackType
-from typing import Generic, NoReturn, Self, TypeVar, Unpack
+from typing import Generic, NoReturn, Self, TypeVar, Unpack, cast
 from uuid import UUID
 
 import httpx
@@ -254,8 +254,21 @@ def _in_thread(ask: Callable[[], A]) -> Callable[[], A]:
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
     """Read the body; raises AnswerError if it is too large, and httpx.ReadTimeout if the deadline passes meanwhile."""
     body = Body(response)
-    for part in response.iter_bytes():
+    timed = _TimedStream(cast("httpx.SyncByteStream", response.stream), attempts)
+    for part in httpx.Response(response.status_code, headers=response.headers, stream=timed).iter_bytes():
         body.add(part)
-        if attempts.left <= 0:
-            raise httpx.ReadTimeout("the deadline has passed")
     return body.whole()
+
+
+class _TimedStream(httpx.SyncByteStream):
+    """A body as it is sent: httpx gives nothing of what decompresses to nothing, which could go on for ever."""
+
+    def __init__(self, stream: httpx.SyncByteStream, attempts: Attempts) -> None:
+        self._stream = stream
+        self._attempts = attempts
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._stream:
+            yield part
+            if self._attempts.left <= 0:
+                raise httpx.ReadTimeout("the deadline has passed")
