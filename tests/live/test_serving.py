@@ -1,5 +1,6 @@
 import os
 import re
+import resource
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,18 @@ def test_stderr_shows_only_the_address_and_number_of_workers(place: Place) -> No
         assert server.ask("/health").status == 200
         wait_for_text(server.err)
     assert server.err.read_text("utf-8") == f"laudo serves {server.url} with 1 worker; press Ctrl-C to stop\n"
+
+
+@pytest.mark.engines("sqlite", reason="the engine makes no difference")
+def test_a_crashed_worker_leaves_no_core_dump(place: Place) -> None:
+    before = _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+    try:
+        with serving(place, "--workers", "1") as server:
+            [worker] = server.workers()
+            assert resource.prlimit(worker, resource.RLIMIT_CORE)[0] == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
 # Many connections.

@@ -1,6 +1,7 @@
 """Runs Granian: worker processes around one application, until SIGTERM or Ctrl-C."""
 
 import os
+import resource
 import signal
 import socket
 import threading
@@ -39,6 +40,7 @@ _LOG: Final[dict[str, Any]] = {
 def run(settings: Settings) -> None:
     """Serve until told to stop, then finish the requests in flight; raises what makes it impossible to start."""
     _require_modules()
+    _forbid_core_dumps()
     from laudo.server import metrics
 
     _require_replicas(settings)
@@ -109,6 +111,12 @@ def _require_modules() -> None:
     for name in output.SERVER_PACKAGES:
         if find_spec(name) is None:
             raise output.Failure(output.without_server(name))
+
+
+def _forbid_core_dumps() -> None:
+    """Let no process leave its memory in a file when it crashes: it holds tokens, and what they may see."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def base_url(settings: Settings) -> str:
