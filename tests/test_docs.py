@@ -20,13 +20,14 @@ from psycopg.conninfo import conninfo_to_dict
 from laudo import cli
 from laudo.cli import connections, deletes, serving
 from laudo.client import transports
-from laudo.core import query, values
+from laudo.core import errors, query, values
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server import edges
 from laudo.server.config import SETTINGS, Settings
 from laudo.server.database import Bounds
 from laudo.server.ingest import batches, lines, ndjson, removal
 from laudo.server.ingest.fields import ACCEPTED, OPTIONAL
+from laudo.server.logs import Line
 from laudo.server.postgres import address
 from laudo.server.sqlite import session
 
@@ -172,6 +173,29 @@ def test_api_shows_every_field() -> None:
         shown = re.findall(r'^ {8}"(\w+)":', _section(API, f"GET /{resource.name}"), re.MULTILINE)
         assert shown == [field.name for field in resource.fields], resource.name
     assert re.findall(r'^ {4}"(\w+)":', _section(API, "Asking"), re.MULTILINE) == [field for field, _ in PROFILE]
+
+
+def test_api_lists_every_error() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| `([\w ]+)` \|", _section(API, "Errors"), re.MULTILINE)
+    assert rows == [(str(kind.status), kind.error) for kind in errors.TABLE]
+
+
+def test_operating_lists_every_field_of_a_log_line() -> None:
+    rows = re.findall(r"^\| (`[^|]+) \|", _section(OPERATING, "Logs"), re.MULTILINE)
+    assert ", ".join(rows) == ", ".join(f"`{field}`" for field in Line.__struct_fields__)
+
+
+def test_operating_lists_every_metric_with_its_labels() -> None:
+    script = """
+from laudo.server import metrics
+for family in (*metrics._families(), metrics._lag()):
+    print(family._name + ("_total" if family._type == "counter" else ""), *family._labelnames)
+"""  # In a process of its own: whoever imports prometheus_client first decides where it counts.
+    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    listed = re.findall(r"^- `(laudo_\w+)`(.*)", _section(OPERATING, "Metrics"), re.MULTILINE)
+    assert [[name, *re.findall(r"`(\w+)`", labels)] for name, labels in listed] == [
+        line.split() for line in done.stdout.splitlines()
+    ]
 
 
 def test_api_lists_every_value_of_an_enumeration() -> None:
