@@ -20,6 +20,8 @@ from laudo.server.tokens import hash_token, new_token
 
 NOON: Final = 1_769_860_800_000
 """2026-01-31T12:00:00.000Z."""
+NEWER: Final = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
+"""Makes a store one that a newer version has migrated."""
 
 SMALL: Final = Sizes(most_rows=12, most_children=4)
 """Buckets so small that they split and merge even with few reports."""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engines import Engine, Stores
-from factories import NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
+from factories import NEWER, NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
 from forwarding import Forwarding
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import How, Owner, Statement, Write
@@ -29,7 +29,6 @@ NAMES = ("Maria da Silva", "José Álvares", "Ana Maria de Souza", "Zé Zé", "M
 
 SMALL = Sizes(most_rows=8, most_children=6)
 """Small buckets, so that a few reports fill many of them."""
-NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
 
 @pytest.fixture(autouse=True)

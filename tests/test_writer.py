@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from factories import NOON, SMALL, Account, Store, contents, cpf, empresa, numero, relatorio, versions
+from factories import NEWER, NOON, SMALL, Account, Store, contents, cpf, empresa, numero, relatorio, versions
 from laudo.core.axes import numero_key
 from laudo.core.sql import Statement
 from laudo.server.database import Connection, StoreError
@@ -269,8 +269,6 @@ def test_a_report_that_becomes_a_companys_removes_its_person(ingest: Ingest, acm
 
 
 # A store that changes under its writer.
-
-NEWER = "INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)"
 
 
 def test_a_writer_stops_when_a_newer_version_migrates_the_store(store: Store, ingest: Ingest) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from factories import NEWER
 from laudo.cli.options import opened
 from laudo.core.sql import Statement
 from laudo.server import locks
@@ -39,6 +40,13 @@ def test_config_reads_the_file_of_the_working_folder(empty: Shell) -> None:
 def test_migrate_may_be_repeated(fresh: Shell) -> None:
     assert fresh.prints("migrate").startswith("applied 0001_")
     assert fresh.prints("migrate") == "the store is up to date"
+
+
+def test_migrate_says_that_the_store_is_newer_than_this_version(fresh: Shell) -> None:
+    fresh.prints("migrate")
+    with closing(open_store(fresh.store, write=True)) as database, database.transaction() as connection:
+        connection.run_script(NEWER)
+    assert fresh.prints("migrate").startswith("the store is newer than this version of laudo, which may serve it")
 
 
 def test_a_migration_that_fails_midway_reports_what_was_applied(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from laudo.demo import Demo
 
 DEMO_STORE: Final = "sqlite:///demo.db"
+_NEWER: Final = "the store is newer than this version of laudo, which may serve it but not write reports to it"
 
 _SERVE: Final = """
 \b
@@ -85,9 +86,10 @@ def migrate(settings: Settings, *, grants: bool) -> None:
 
     if grants and stores.file_path(settings.store):
         raise output.Failure("a SQLite store has no roles: whoever may read or write the file may use the store")
-    applied = _migrate(settings)
+    applied, is_newer = _migrate(settings)
+    unchanged = _NEWER if is_newer else "the store is up to date"
     show = output.note if grants else output.summary  # Then stdout has only the SQL.
-    show("\n".join(f"applied {name}" for name in applied) or "the store is up to date")
+    show("\n".join(f"applied {name}" for name in applied) or unchanged)
     if grants:
         _grant(settings, fail_code=output.IN_PART if applied else output.NOTHING_DONE)
 
@@ -108,7 +110,9 @@ def show_config(*, config_file: Path | None, json_: bool, **given: object) -> No
     output.listing(items, as_json=json_)
 
 
-def _migrate(settings: Settings) -> list[str]:
+def _migrate(settings: Settings) -> tuple[list[str], bool]:
+    """Bring the schema up to date; gives what was applied, and whether the store is newer than this version."""
+    from laudo.server import schema
     from laudo.server.migrations import migrate as bring_up_to_date
     from laudo.server.stores import open_store
 
@@ -116,7 +120,9 @@ def _migrate(settings: Settings) -> list[str]:
     hint = "run `laudo migrate` again to finish"
     kept = output.resumable(lambda: f"{', '.join(applied)}; hint: {hint}" if applied else "")
     with kept, closing(open_store(settings.store, write=True)) as database:
-        return bring_up_to_date(database, on_applied=applied.append)
+        bring_up_to_date(database, on_applied=applied.append)
+        with database.snapshot() as connection:
+            return applied, schema.is_newer(connection)
 
 
 def _grant(settings: Settings, *, fail_code: int) -> None:

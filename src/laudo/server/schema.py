@@ -38,12 +38,17 @@ def require_current(connection: Connection) -> None:
         raise StoreError(NO_SCHEMA)
 
 
+def is_newer(connection: Connection) -> bool:
+    """Tell whether a newer version has migrated the store."""
+    return not applied(connection) <= _known(connection.dialect)
+
+
 def require_none_newer(connection: Connection) -> None:
     """Raise StoreError if a newer version has migrated the store: this one would not update the newer one's counts.
 
     Reading is still allowed, and so is managing accounts, users and tokens.
     """
-    if not applied(connection) <= _known(connection.dialect):
+    if is_newer(connection):
         raise StoreError("the store was migrated by a newer version of laudo; write to it with that version")
 
 
