@@ -99,6 +99,18 @@ def test_the_error_names_an_errors_file_that_cannot_be_written(laudo: Shell) -> 
     assert one_line(result).startswith("error: No space left on device: /dev/full; kept: 7 lines (5 inserted, ")
 
 
+def test_conflicts_that_cannot_be_written_do_not_hide_what_was_stored(laudo: Shell) -> None:
+    reports = [json.loads(line) for line in ndjson(laudo.folder, 300).read_bytes().splitlines()]
+    known = "".join(json.dumps(report) + "\n" for report in reports[:200])
+    laudo.prints("import", "-", "--account", "1", stdin=known)
+    corrected = "".join(json.dumps({**report, "mensagem": "Corrigida."}) + "\n" for report in reports)
+    result = laudo("import", "-", "--account", "1", "--errors", "/dev/full", stdin=corrected)
+    assert result.exit_code == 1
+    assert "/dev/full; kept: 300 lines (100 inserted, 0 updated, 0 unchanged, 0 stale, 200 conflicting" in one_line(
+        result
+    )
+
+
 def test_the_errors_file_of_an_earlier_import_is_overwritten(laudo: Shell) -> None:
     errors = laudo.folder / "errors.txt"
     for bad in (0, 2, 1):

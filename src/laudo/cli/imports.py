@@ -123,14 +123,15 @@ def _import(
 ) -> None:
     """Count what is read, and write it if there is an `ingest`."""
     for batch in read:
+        conflicting: list[str] = []
         if batch.reports and ingest:
-            written = ingest.write_prepared(batch.reports)
-            done.counts = done.counts.plus(written.counts)
-            for numero in written.conflicting:
-                _report(f"numero {numero}: {_CONFLICTING}", display, rejections)
+            counts, conflicting = ingest.write_prepared(batch.reports)
+            done.counts = done.counts.plus(counts)
         done.lines += batch.lines
         done.valid += len(batch.reports)
         done.rejected += len(batch.rejected)
+        for numero in conflicting:
+            _report(f"numero {numero}: {_CONFLICTING}", display, rejections)
         for item in batch.rejected:
             _report(f"line {item.line_number}: {item.reason}", display, rejections, final=item.final)
         if rejections:
