@@ -504,6 +504,23 @@ def test_cancelled_calls_do_not_use_up_connections(monkeypatch: pytest.MonkeyPat
         assert repr(awaiting.run(ask(base))) == "(Usuario(id_organizacao='7'), set())"
 
 
+class Reading(httpx.HTTPTransport):
+    """Reads an answer before the client does, as a transport that records what it passes on."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        answer.read()
+        return answer
+
+
+def test_a_transport_may_have_read_the_answer() -> None:
+    with (
+        serving(answering(PROFILE)) as base,
+        Laudo(base, "token", limits=HURRY, transport=Reading()) as client,
+    ):
+        assert client.usuario().id_organizacao == "7"
+
+
 class Waiting(httpx.AsyncBaseTransport):
     """A transport that waits until it is closed, and then gives its answer or, without one, fails."""
 

@@ -254,8 +254,8 @@ def _in_thread(ask: Callable[[], A]) -> Callable[[], A]:
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
     """Read the body; raises AnswerError if it is too large, and httpx.ReadTimeout if the deadline passes meanwhile."""
     body = Body(response)
-    timed = _TimedStream(cast("httpx.SyncByteStream", response.stream), attempts)
-    for part in httpx.Response(response.status_code, headers=response.headers, stream=timed).iter_bytes():
+    response.stream = _TimedStream(cast("httpx.SyncByteStream", response.stream), attempts)
+    for part in response.iter_bytes():
         body.add(part)
     return body.whole()
 
@@ -272,3 +272,6 @@ class _TimedStream(httpx.SyncByteStream):
             yield part
             if self._attempts.left <= 0:
                 raise httpx.ReadTimeout("the deadline has passed")
+
+    def close(self) -> None:
+        self._stream.close()
