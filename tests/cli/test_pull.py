@@ -137,6 +137,16 @@ def test_a_second_pull_at_the_same_time_is_refused(run: Run, laudo: Shell, servi
     assert pulled(laudo) == [STATE]
 
 
+def test_a_first_pull_that_fails_on_its_second_walk_counts_each_report_once(run: Run, service: Service) -> None:
+    service.most_rows = 100
+    refused_sizes, persons, reports = 2, 7, 26
+    second_walk = refused_sizes + 1 + refused_sizes + 1  # until the newest 100 reports have come again
+    service.script = [*[None] * (refused_sizes + persons + refused_sizes + reports + second_walk), refused(500)]
+    result = run()
+    assert "; kept: 2600 inserted, 0 updated, 0 unchanged, 0 stale, 0 rejected" in one_line(result)
+    assert service.requests[-2].url.query == b"page=1&rows=100"
+
+
 def test_a_whole_pull_does_not_resume_an_ordinary_pull(run: Run, laudo: Shell, service: Service) -> None:
     service.script = [None, None, None, refused(500)]
     assert run().exit_code == 1

@@ -119,10 +119,10 @@ class Mirror:
         try:
             if self._state.since is not None:
                 self._copy_changes(self._state.since, on_progress, notify)
-            if sum(counted):  # Then the newest reports came twice, the second time mostly unchanged.
-                self.summary.counts = self.summary.counts._replace(unchanged=counted.unchanged, stale=counted.stale)
             self._ingest.erase_old_names()
         finally:
+            if sum(counted):  # Then the newest reports came twice, the second time mostly unchanged.
+                self.summary.counts = self.summary.counts._replace(unchanged=counted.unchanged, stale=counted.stale)
             self._names.delete()
 
     def _copy_all(self, on_progress: OnProgress, notify: Notify) -> None:
