@@ -114,9 +114,10 @@ def _require_modules() -> None:
 
 
 def _forbid_core_dumps() -> None:
-    """Let no process leave its memory in a file when it crashes: it holds tokens, and what they may see."""
+    """Let no process leave its memory to others when it crashes: it holds tokens, and what they may see."""
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    # With 0, Linux would still hand the memory to a program that collects crashes.
+    resource.setrlimit(resource.RLIMIT_CORE, (1 if most else 0, most))
 
 
 def base_url(settings: Settings) -> str:
