@@ -90,6 +90,12 @@ def test_login_without_a_terminal_names_the_options_to_use(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
+def test_ctrl_d_at_the_prompt_for_the_token_is_no_interrupt(run: Run, base: str) -> None:
+    result = run("login", "--url", base, stdin="")
+    said = "error: standard input ended before the answer; hint: laudo login --url URL --with-token"
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, said)
+
+
 def test_an_overlong_token_is_refused_before_the_input_ends(tmp_path: Path) -> None:
     with Shell(tmp_path).starts("login", "--url", "http://127.0.0.1:9", "--with-token", stdin=subprocess.PIPE) as login:
         assert login.stdin
@@ -702,10 +708,12 @@ def test_jq_prints_results_and_reports_errors_in_one_line(run: Run) -> None:
     for expression, said in (
         (".[", "syntax error, unexpected end of file at line 1, column 2"),
         (".[] | cor", "cor/0 is not defined at line 1, column 7"),
+        ('.[] |\n"import" | cor', "cor/0 is not defined at line 2, column 12"),
         ("input", "there is no further input"),
         (".result.itens[]", not_an_item),
     ):
         assert one_line(run("relatorios", "--jq", expression)) == f"error: --jq: {said}"
+    assert one_line(run("usuario", "--jq", "[.email].x")) == "error: --jq: Cannot index array with string …"
     assert one_line(run("relatorios", "--jq", 'error("")')) == "error: --jq: an error without a message"
 
 

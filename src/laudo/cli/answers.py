@@ -86,16 +86,15 @@ def query(value: object, expression: str) -> None:
 
 def _results(value: object, expression: str) -> list[object]:
     try:
-        program = import_module("jq").compile(_PRELUDE + expression if _NEEDS_PRELUDE(expression) else expression)
+        program = import_module("jq").compile(_PRELUDE + expression)
     except ModuleNotFoundError:
         raise output.Failure("--jq needs the package jq; hint: pip install jq") from None
     except ValueError as error:
-        place = str(error).replace(" at <top-level>, ", " at ")
-        raise _jq_failure(place.removeprefix("jq: error: ")) from None
+        raise _jq_failure(_PLACE(_without_prelude, str(error)).removeprefix("jq: error: ")) from None
     try:
         return list(program.input_value(value))
     except ValueError as error:
-        raise _jq_failure(_QUOTED(_hidden, str(error))) from None
+        raise _jq_failure(_QUOTED(_hidden, str(error)), of_array=isinstance(value, list)) from None
 
 
 @contextmanager
@@ -109,10 +108,15 @@ def _without_environment() -> Iterator[None]:
         os.environ.update(kept)
 
 
-def _jq_failure(message: str) -> output.Failure:
+def _jq_failure(message: str, *, of_array: bool = False) -> output.Failure:
     first_line = next(iter(message.splitlines()), "")
-    hint = "; hint: the expression gets an array; .[] gives its items" if first_line.startswith(_NOT_AN_ITEM) else ""
+    misses_items = of_array and first_line.startswith("Cannot index array with string")
+    hint = "; hint: the expression gets an array; .[] gives its items" if misses_items else ""
     return output.Failure(f"--jq: {_REWORDED.get(first_line, first_line.removesuffix(':'))}{hint}")
+
+
+def _without_prelude(place: re.Match[str]) -> str:
+    return f" at line {int(place[1]) - 1}"
 
 
 def _hidden(values: re.Match[str]) -> str:
@@ -231,15 +235,13 @@ def _shown(value: str | bool | None) -> str:
 
 _DOCUMENTS: Final = ("cpf", "numero_documento")
 _CPF: Final = re.compile(r"\d{3}(\d{6})\d{2}", re.ASCII).fullmatch
-_PRELUDE: Final = "def halt_error(_): error; def halt_error: error; "
-"""Makes `halt_error` a failure, which the package jq treats as a normal end. After a definition jq refuses `import` and
-`include`, which could read files, such as the one with the saved token."""
-_NEEDS_PRELUDE: Final = re.compile("halt_error|import|include").search
-"""Finds what the prelude is for: without it, errors name the right column."""
+_PRELUDE: Final = "def halt_error(_): error; def halt_error: error;\n"
+"""A first line that makes `halt_error` a failure, which the package jq treats as a normal end. After a definition jq
+refuses `import` and `include`, which could read files, such as the one with the saved token."""
+_PLACE: Final = re.compile(r" at <top-level>, line (\d+)").sub
 _QUOTED: Final = re.compile(r"""["(\[{\d].*(?:["\])}\d]|\.{3})""", re.DOTALL).sub
 """Finds the values of items that jq quotes in an error, from the first one to the last."""
 _SECOND_TYPE: Final = re.compile(r"\) and (null|boolean|number|string|array|object) \(").search
-_NOT_AN_ITEM: Final = "Cannot index array with string"
 _REWORDED: Final = {
     "": "an error without a message",
     "…": "an error whose message is not a text",

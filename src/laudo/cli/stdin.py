@@ -42,9 +42,10 @@ def prompt(what: str, *, hint: str, hidden: bool = False) -> str:
     except getpass.GetPassWarning:
         raise output.Failure(f"there is no terminal to prompt on; hint: {hint}") from None
     except click.Abort as error:
-        if hidden or not isinstance(error.__context__, EOFError):
+        if not isinstance(error.__context__, EOFError):
             raise
-        output.note("")  # Ends the line of the question.
+        if not hidden:  # Else click has done so.
+            output.note("")  # Ends the line of the question.
         raise output.Failure(f"standard input ended before the answer; hint: {hint}") from None
     if not hidden and not sys.stdin.isatty():
         output.note("")  # The same: nobody has pressed Enter.
