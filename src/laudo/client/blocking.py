@@ -254,10 +254,17 @@ def _in_thread(ask: Callable[[], A]) -> Callable[[], A]:
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
     """Read the body; raises AnswerError if it is too large, and httpx.ReadTimeout if the deadline passes meanwhile."""
     body = Body(response)
-    response.stream = _TimedStream(cast("httpx.SyncByteStream", response.stream), attempts)
-    for part in response.iter_bytes():
+    for part in _timed(response, attempts).iter_bytes():
         body.add(part)
     return body.whole()
+
+
+def _timed(response: httpx.Response, attempts: Attempts) -> httpx.Response:
+    """Give the response with the deadline for its body, unless a transport has read that already."""
+    if response.is_stream_consumed:
+        return response
+    timed = _TimedStream(cast("httpx.SyncByteStream", response.stream), attempts)
+    return httpx.Response(response.status_code, headers=response.headers, stream=timed)
 
 
 class _TimedStream(httpx.SyncByteStream):
@@ -272,6 +279,3 @@ class _TimedStream(httpx.SyncByteStream):
             yield part
             if self._attempts.left <= 0:
                 raise httpx.ReadTimeout("the deadline has passed")
-
-    def close(self) -> None:
-        self._stream.close()
