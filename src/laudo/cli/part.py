@@ -1,4 +1,7 @@
-"""The file of an export while it grows: the only place that writes exports, and that knows how far one is."""
+"""The file of an export while it grows: the only place that writes exports, and that knows how far one is.
+
+Its lock, by which one process at a time writes a file, also serves `laudo pull`.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
