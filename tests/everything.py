@@ -207,6 +207,8 @@ def _keep_accounts(store: Store, account: Account) -> None:
     ):
         store.disable(level, number)
         store.enable(level, number)
+    with store.database.transaction() as connection:
+        accounts.update(connection, Level.USER, account.id_usuario, nome_usuario="Outra")
     store.revoke(account.id_token)
 
 

@@ -72,3 +72,14 @@ def test_a_token_has_no_caller_while_its_owner_is_disabled(store: Database, leve
     with store.transaction() as connection:
         accounts.enable(connection, level, 1)
     assert ask(store) is not None
+
+
+def test_the_caller_has_the_texts_of_the_last_update(store: Database) -> None:
+    with store.transaction() as connection:
+        accounts.update(connection, Level.ORGANIZATION, 1, nome_organizacao="Nova")
+        accounts.update(connection, Level.ACCOUNT, 1, webhook_url="")
+        accounts.update(connection, Level.USER, 1, email="rui@example.com", nome_usuario="Rui")
+    caller = ask(store)
+    assert caller
+    shown = (caller.nome_organizacao, caller.webhook_url, caller.email, caller.nome_usuario)
+    assert shown == ("Nova", "", "rui@example.com", "Rui")

@@ -60,6 +60,54 @@ def test_organizations_accounts_and_users_can_be_disabled_and_enabled(laudo: She
     assert [item["enabled"] for item in laudo.lists(noun, "list")] == [True]
 
 
+@pytest.mark.parametrize(
+    ("words", "column", "text"),
+    [
+        (("organization", "update", "1", "--name", "Nova"), "nome_organizacao", "Nova"),
+        (("account", "update", "1", "--name", " Matriz "), "nome_conta", "Matriz"),
+        (("account", "update", "1", "--webhook-url", "https://example.com/2"), "webhook_url", "https://example.com/2"),
+        (("account", "update", "1", "--webhook-url", ""), "webhook_url", ""),
+        (("user", "update", "1", "--name", "Rui"), "nome_usuario", "Rui"),
+        (("user", "update", "1", "--email", "rui@example.com"), "email", "rui@example.com"),
+    ],
+)
+def test_update_changes_one_text_of_one_row(laudo: Shell, words: tuple[str, ...], column: str, text: str) -> None:
+    noun = words[0]
+    laudo.prints("organization", "create", "Outra", "--webhook-url", "https://example.com/1")
+    laudo.prints("user", "create", "--account", "2", "--email", "bia@example.com", "--name", "Bia")
+    laudo.prints("account", "update", "1", "--webhook-url", "https://example.com/1")
+    first, second = laudo.lists(noun, "list")
+    assert laudo.prints(*words) == f"{noun} 1 is updated"
+    assert first[column] != text
+    assert laudo.lists(noun, "list") == [first | {column: text}, second]
+
+
+@pytest.mark.parametrize("words", [("--name", " "), ("--email", "rui"), ("--name", "Rui", "--email", "")])
+def test_update_refuses_texts_that_create_refuses(laudo: Shell, words: tuple[str, ...]) -> None:
+    before = laudo.lists("user", "list")
+    result = laudo("user", "update", "1", *words)
+    assert result.exit_code == 2
+    assert one_line(result).startswith(("error: a name must have", "error: an e-mail address must look like"))
+    assert laudo.lists("user", "list") == before
+
+
+def test_update_without_a_change_names_the_options(laudo: Shell) -> None:
+    result = laudo("account", "update", "1")
+    assert result.exit_code == 2
+    expected = "error: nothing to change without --name or --webhook-url; hint: laudo account update --help"
+    assert one_line(result) == expected
+
+
+def test_a_replaced_address_leaves_the_file_of_the_store(empty: Shell) -> None:
+    empty.prints("migrate")
+    empty.prints("organization", "create", "Modelo")
+    empty.prints("user", "create", "--account", "1", "--email", "ana@example.com", "--name", "Ana")
+    empty.prints("user", "update", "1", "--email", "gone@example.com", "--name", "-")
+    kept = b"".join(file.read_bytes() for file in empty.folder.glob("laudo.db*"))
+    assert b"gone@example.com" in kept
+    assert b"ana@example.com" not in kept
+
+
 def test_an_unknown_user_prints_one_line_and_exits_with_2(laudo: Shell) -> None:
     result = laudo("user", "disable", "9")
     assert result.exit_code == 2

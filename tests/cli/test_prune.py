@@ -1,5 +1,7 @@
 import re
+import shlex
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from laudo.server.stores import open_store
 from shell import Shell, break_second_removal, one_line, reports
 
 PERSON, OTHER = "52998224725", "11144477735"
+RENAMING = r"### A client that leaves\n.*?```sh\n(laudo organization update.*?)```.*?```sql\n(.*?)```"
 OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 
@@ -77,7 +80,11 @@ def test_the_documented_removal_of_a_client_leaves_no_name(laudo: Shell) -> None
     old = "2020-01-01T00:00:00.000Z"
     reports(laudo, 2, PERSON, nome="Kwyz", mensagem="Kwyz", nome_pessoa="Kwyz", atualizado_em=old)
     assert laudo.prints(*leaves) == "1 deleted"
-    [statements] = re.findall(r"### A client that leaves\n.*?```sql\n(.*?)```", OPERATING.read_text(), re.DOTALL)
+    [(commands, statements)] = re.findall(RENAMING, OPERATING.read_text(), re.DOTALL)
+    for number, command in product("12", commands.splitlines()):
+        words = shlex.split(command.replace(" 1 ", f" {number} "))
+        if words[1:4] != ["organization", "update", "2"]:
+            laudo.prints(*words[1:])
     with closing(open_store(laudo.store, write=True)) as database:
         with database.transaction() as connection:
             connection.run_script(statements)

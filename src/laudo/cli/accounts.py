@@ -1,12 +1,13 @@
 """`laudo organization|account|user`: manages who may ask, level by level."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from laudo.cli import output, usage
-from laudo.cli.options import as_json, id_option, opened, with_settings
+from laudo.cli.options import Command, as_json, id_option, opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
 
@@ -86,8 +87,11 @@ def create_user(settings: Settings, *, id_conta: int, email: str, name: str, jso
     output.answer(asdict(made), f"user {made.id_usuario} of account {made.id_conta}", as_json=json_)
 
 
-def _add_commands(group: click.Group, lister: str) -> None:
-    """Add `list`, `disable` and `enable`, the same at each level; `lister` names the function that lists."""
+def _add_commands(group: click.Group, lister: str, texts: Mapping[str, str]) -> None:
+    """Add `list`, `update`, `disable` and `enable`, the same at each level.
+
+    `lister` names the function that lists; `texts` are the options of `update`, each with the column that it changes.
+    """
     noun = str(group.name)
 
     @group.command("list", help=f"List all {noun}s.")
@@ -98,6 +102,20 @@ def _add_commands(group: click.Group, lister: str) -> None:
 
         with opened(settings) as database, database.snapshot() as connection:
             output.listing([asdict(one) for one in getattr(accounts, lister)(connection)], as_json=json_)
+
+    @group.command("update", help=f"Change what is kept of this {noun}, from the next request on.")
+    @click.argument("number", metavar="ID", type=Id(noun))
+    @_options(texts)
+    @with_settings("store")
+    def update(settings: Settings, *, number: int, **given: str | None) -> None:
+        from laudo.server import accounts
+
+        changes = {column: text for column, text in given.items() if text is not None}
+        if not changes:
+            raise click.UsageError(f"nothing to change without {' or '.join(texts)}", click.get_current_context())
+        with opened(settings, write=True) as database, database.transaction() as connection:
+            accounts.update(connection, accounts.Level[noun.upper()], number, **changes)
+        output.summary(f"{noun} {number} is updated")
 
     @group.command("disable", help=f"Refuse all tokens of this {noun}, from the next request on.")
     @click.argument("number", metavar="ID", type=Id(noun))
@@ -122,5 +140,21 @@ def _set_enabled(settings: Settings, noun: str, number: int, *, enabled: bool) -
     output.summary(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
 
 
-for _group, _lister in ((organization, "organizacoes"), (account, "contas"), (user, "usuarios")):
-    _add_commands(_group, _lister)
+def _options(texts: Mapping[str, str]) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        for option, column in reversed([*texts.items()]):
+            command = click.option(option, column, help=_ABOUT[option])(command)
+        return command
+
+    return decorate
+
+
+_ABOUT: Final = {
+    "--name": "New name.",
+    "--email": "New address, shown by /usuario.",
+    "--webhook-url": 'New address, shown by /usuario; "" for none.',
+}
+
+_add_commands(organization, "organizacoes", {"--name": "nome_organizacao"})
+_add_commands(account, "contas", {"--name": "nome_conta", "--webhook-url": "webhook_url"})
+_add_commands(user, "usuarios", {"--name": "nome_usuario", "--email": "email"})

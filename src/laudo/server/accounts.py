@@ -150,12 +150,17 @@ def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
 
 
 def enable(connection: Connection, level: Level, number: int) -> None:
-    _set_enabled(connection, level, number, enabled=1)
+    _set(connection, level, number, enabled=1)
 
 
 def disable(connection: Connection, level: Level, number: int) -> None:
     """Refuse every token of this organization, account or user from the next request on."""
-    _set_enabled(connection, level, number, enabled=0)
+    _set(connection, level, number, enabled=0)
+
+
+def update(connection: Connection, level: Level, number: int, **texts: str) -> None:
+    """Replace texts that `/usuario` shows, given by their columns; raises AccountError."""
+    _set(connection, level, number, **{column: _CHECKS[column](text) for column, text in texts.items()})
 
 
 def organizacoes(connection: Connection) -> list[Organizacao]:
@@ -203,11 +208,12 @@ def _with_bool_enabled(row: Row) -> Row:
     return (*others, bool(enabled))
 
 
-def _set_enabled(connection: Connection, level: Level, number: int, *, enabled: int) -> None:
+def _set(connection: Connection, level: Level, number: int, **values: str | int) -> None:
     _, table, column = level.value
     id_organizacao = _owner(connection, level, number)
-    text = f"UPDATE {table} SET enabled = ? WHERE id_organizacao = ? AND {column} = ?"  # noqa: S608 - names of Level
-    connection.fetch(Statement(text, (enabled, id_organizacao, number)))
+    changes = ", ".join(f"{name} = ?" for name in values)
+    text = f"UPDATE {table} SET {changes} WHERE id_organizacao = ? AND {column} = ?"  # noqa: S608 - names of this module
+    connection.fetch(Statement(text, (*values.values(), id_organizacao, number)))
 
 
 def _owner(connection: Connection, level: Level, number: int) -> int:
@@ -250,3 +256,13 @@ def _webhook(text: str) -> str:
             f"{_MAX_WEBHOOK_LENGTH} visible ASCII characters"
         )
     return text
+
+
+_CHECKS: Final = {
+    "nome_organizacao": _name,
+    "nome_conta": _name,
+    "nome_usuario": _name,
+    "email": _email,
+    "webhook_url": _webhook,
+}
+"""Column -> the function that checks a text for it and gives the text to keep."""
