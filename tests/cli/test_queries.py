@@ -780,6 +780,20 @@ def test_all_prints_every_item_and_count_prints_their_number(run: Run, service: 
     assert len(json.loads(run("relatorios", "--all", "--workers", "3", "--json", "numero").stdout)) == 1200
 
 
+def test_all_says_how_much_is_missing_when_the_service_goes_away(run: Run, service: Service) -> None:
+    def go_away(asked: int) -> None:
+        if asked == 1:
+            service.script = [refused(500)]
+
+    service.relatorios = [relatorio(number) for number in range(60, 0, -1)]
+    service.after = go_away
+    result = run("relatorios", "--all", "--rows", "25")
+    assert (result.exit_code, len(result.stdout.splitlines())) == (2, 25)
+    assert result.stderr.startswith("error: the list breaks off after 25 of 60 items: Não. (status 500")
+    service.script = [refused(500)]
+    assert one_line(run("relatorios", "--all")).startswith("error: Não. (status 500")
+
+
 def test_curl_prints_the_request_without_the_token_and_sends_nothing(run: Run, service: Service, base: str) -> None:
     shown = run("relatorios", "--curl", "--nome", "a'b c", "--sort", "numero").stdout
     assert shown == (

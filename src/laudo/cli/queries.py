@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -135,7 +135,7 @@ def _ask(
         _watch(lambda: method(page=page, rows=rows, **parameters).itens, names, formats, every=every)
     elif all_:
         batches = getattr(client, f"{resource.name}_in_batches")(rows=rows, workers=workers, **parameters)
-        answers.show((_to_wire(batch.itens) for batch in batches), names, **formats)
+        answers.show(_pages(batches), names, **formats)
     else:
         found = method(page=page, rows=rows, **parameters)
         answers.show([_to_wire(found.itens)], names, **formats)
@@ -152,6 +152,21 @@ def _page_position(found: Any, name: str) -> str:  # noqa: ANN401 - a page of ei
     if pages > 1:
         return f"page {found.pagina} of {pages}, {total}; --page and --all show the others"
     return total
+
+
+def _pages(batches: Iterable[Any]) -> Iterator[Iterable[answers.Wire]]:
+    """Yield the items of each batch; a failure says how much of the list is missing."""
+    from laudo.client import LaudoError
+
+    done = total = 0
+    try:
+        for batch in batches:
+            yield _to_wire(batch.itens)
+            done, total = done + len(batch.itens), batch.total
+    except LaudoError as error:
+        if not done:
+            raise
+        raise output.Failure(f"the list breaks off after {done} of {output.counted(total, 'item')}: {error}") from error
 
 
 def _to_wire(itens: Iterable[Any]) -> Iterable[answers.Wire]:
