@@ -119,12 +119,6 @@ def test_the_focus_outline_of_a_search_does_not_cover_its_error(tab: Console) ->
     assert text - field["y"] - field["height"] > 4
 
 
-def test_a_heading_is_only_as_wide_as_its_text(wide: Console) -> None:
-    for view in ("relatorios", "pessoas", "painel", "perfil"):
-        wide.enter(f"#/{view}")
-        assert wide.page.locator("h1").bounding_box()["width"] < 200, view  # type: ignore[index]
-
-
 PLACES = """(selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).map((e) => {
     const { left, right } = e.getBoundingClientRect()
     return { words: e.textContent, left, right }
