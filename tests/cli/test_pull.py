@@ -461,16 +461,6 @@ def test_a_state_of_another_token_requires_the_option_token_renewed(
     assert TOKEN not in state.read_text()
 
 
-def test_a_state_without_a_token_adopts_the_token_of_the_next_run(run: Run, laudo: Shell, service: Service) -> None:
-    service.script = [None, None, None, refused(500)]
-    run()
-    state = laudo.folder / STATE
-    known = json.loads(state.read_text())
-    state.write_text(json.dumps({name: value for name, value in known.items() if name not in ("token", "whole")}))
-    assert run().stdout.startswith("600 inserted, ")
-    assert json.loads(state.read_text())["token"] == known["token"]
-
-
 @pytest.mark.parametrize("content", [b"SQLite format 3\0", b'{"base_url": "\xff"}'])
 def test_an_invalid_state_file_is_refused_and_unchanged(run: Run, laudo: Shell, content: bytes) -> None:
     (laudo.folder / STATE).write_bytes(content)

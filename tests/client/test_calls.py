@@ -1004,7 +1004,7 @@ def test_no_repr_shows_a_token_or_a_person(service: Service) -> None:
         *client.relatorios_in_batches(),
         *client.pessoas_in_batches(),
         place,
-        Place(25, cursor=TOKEN),
+        Place(25, "", cursor=TOKEN),
         client._wire,
     ]
     text = " ".join([*map(repr, shown), *map(pretty_repr, shown)])

@@ -449,14 +449,6 @@ def test_a_place_fits_its_query_at_any_page_and_parameter_order() -> None:
     assert Walk(turned, rows=None, start=place).next_call()
 
 
-def test_a_walk_resumes_from_a_place_of_an_older_version(client: Client, service: Service) -> None:
-    service.relatorios = newest_first(60)
-    place = client.batches("relatorios_in_batches", rows=25)[0].place
-    stored = {name: text for name, text in msgspec.to_builtins(place).items() if name != "question"}
-    rest = client.batches("relatorios_in_batches", start=msgspec.convert(stored, Place), status="CONCLUIDO")
-    assert sum(len(batch.itens) for batch in rest) == 35
-
-
 def test_a_walk_ends_if_every_page_has_the_same_items() -> None:
     walk, items = Walk(relatorios({}), rows=25), newest_first(25)
     seen, pages = list[object](), list[str]()

@@ -115,7 +115,7 @@ def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewe
         raise output.Failure(
             f"{path} belongs to another mirror, of {current.base_url}; hint: name another --state or --account"
         )
-    if current.token not in ("", fresh.token) and not token_renewed:
+    if current.token != fresh.token and not token_renewed:
         hint = "give --token-renewed if it sees the same account, else another --state and --account"
         raise output.Failure(f"{path} is of another token; hint: {hint}")
     current.token = fresh.token

@@ -32,15 +32,15 @@ class Place:
 
     `seen` are the keys of the items on the two previous pages, to recognize those that are pushed on. `total` is the
     list's total when the previous page was read, which shows whether items have moved since. `question` is a digest of
-    the list, its filters and its order, "" in a place from an older version.
+    the list, its filters and its order.
     """
 
     rows: int
+    question: str = field(repr=False)
     page: int = 1
     cursor: str | None = field(default=None, repr=False)
     seen: tuple[str, ...] = field(default=(), repr=False)
     total: int = 0
-    question: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Walk(Generic[I]):
             raise ParameterError("start must be the place of a batch")
         self._call = call
         self._question = _digest(call)
-        if start and start.question not in {"", self._question}:
+        if start and start.question != self._question:
             raise ParameterError("start belongs to another list, or to other filters or another order")
         if start and rows not in {None, start.rows}:
             raise ParameterError(f"rows must be {start.rows}, as in the walk that start belongs to, or left out")
@@ -145,7 +145,7 @@ class Walk(Generic[I]):
             raise AnswerError(f"{self._empty_pages} pages in a row are empty, and each names a next page")
         self._cursor = listed.cursor
         self._done = listed.cursor is None
-        place = None if self._done else Place(self._rows, self._next, listed.cursor, question=self._question)
+        place = None if self._done else Place(self._rows, self._question, self._next, listed.cursor)
         return Batch(listed.itens, listed.total, place)
 
     def _place(self, rows: int) -> Place | None:
@@ -155,7 +155,7 @@ class Walk(Generic[I]):
         earliest = min((*self._pending, self._next))
         expected = (self._left or 0) + (earliest - 1) * rows
         seen = self._seen.last(2 * self._rows)
-        return Place(self._rows, earliest, seen=seen, total=expected, question=self._question)
+        return Place(self._rows, self._question, earliest, seen=seen, total=expected)
 
     def _reread_if_moved(self, total: int, page: int, rows: int) -> None:
         """Note how many items are left after a page; go back if items moved between this page and the previous one."""

@@ -46,7 +46,7 @@ class State(msgspec.Struct, kw_only=True):
 
     base_url: str
     id_conta: int
-    token: str = ""
+    token: str
     whole: bool = False
     """The user asked for the open walk; asking again continues it."""
     since: datetime | None = None
