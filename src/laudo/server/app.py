@@ -113,20 +113,21 @@ class List(Endpoint):
         service = self._service
         began = perf_counter()
         token = presented(request)
-        known = request.env.get("HTTP_IF_NONE_MATCH")
+        if_none_match = request.env.get("HTTP_IF_NONE_MATCH")
         parse = partial(query.parse, self._resource, request.env["QUERY_STRING"], max_rows=service.settings.max_rows)
-        drafter = Drafter(service.pages, service.database.dialect, parse, known=known)
+        drafter = Drafter(service.pages, service.database.dialect, parse, if_none_match=if_none_match)
         caller, rows = service.admit(request, token, drafter)
         admitted = perf_counter()
         question = parse()
         request.context.filters = question.names
         parsed = perf_counter()
-        found = service.pages.kept(caller, question, known=known)
+        found = service.pages.kept(caller, question, if_none_match=if_none_match)
         if found is None:
             found = service.pages.answer_in_one_statement(service.database, caller, question, drafter.draft, rows)
         if found is None:
             found = read(
-                service.database, lambda connection: service.pages.answer(connection, caller, question, known=known)
+                service.database,
+                lambda connection: service.pages.answer(connection, caller, question, if_none_match=if_none_match),
             )
         if isinstance(found, str):
             answer.status = falcon.HTTP_304

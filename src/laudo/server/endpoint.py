@@ -38,8 +38,8 @@ class Constant(Endpoint):
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
         """Answer with the body, or with 304."""
         answer.set_headers(self._headers)
-        etag, known = self._headers.get("ETag"), request.env.get("HTTP_IF_NONE_MATCH")
-        if etag and matches(known, etag):
+        etag = self._headers.get("ETag")
+        if etag and matches(request.env.get("HTTP_IF_NONE_MATCH"), etag):
             answer.status = falcon.HTTP_304
             return
         answer.data = self._body
@@ -48,12 +48,12 @@ class Constant(Endpoint):
     on_head = on_get
 
 
-def matches(known: str | None, etag: str) -> bool:
+def matches(if_none_match: str | None, etag: str) -> bool:
     """Tell whether an If-None-Match lists an ETag, perhaps among others."""
-    if known is None:
+    if if_none_match is None:
         return False
-    if known == etag or known.strip() == "*":
+    if if_none_match == etag or if_none_match.strip() == "*":
         return True
-    before, found, after = known.partition(etag)
+    before, found, after = if_none_match.partition(etag)
     is_separate = before.removesuffix("W/").rstrip()[-1:] in {"", ","} and after.lstrip()[:1] in {"", ","}
     return bool(found) and is_separate

@@ -85,16 +85,16 @@ class Pages:
         self._ends: Recent[tuple[State, bytes, int], After] = Recent(_MAX_ENDS if cache_bytes else 0)
         self._counted: Recent[_Filtered, Counted] = Recent(_COUNT_BYTES if cache_bytes else 0, attrgetter("weight"))
 
-    def kept(self, caller: Caller, query: Query, *, known: str | None) -> Answer | str | None:
-        """Give what is kept for a question: the answer, its ETag alone if `known` (If-None-Match) lists it, or None.
+    def kept(self, caller: Caller, query: Query, *, if_none_match: str | None) -> Answer | str | None:
+        """Give what is kept for a question: the answer, its ETag alone if `if_none_match` lists it, or None.
 
         For a question with a cursor, a matching ETag is not enough: `answer` must check the cursor first.
         """
         state = _state(caller, query)
         answer = self._answers.get((state, query.question, query.place))
         if answer is not None:
-            return answer.etag if matches(known, answer.etag) else answer
-        if known is not None and query.cursor is None and matches(known, etag := self._etag(state, query)):
+            return answer.etag if matches(if_none_match, answer.etag) else answer
+        if if_none_match and query.cursor is None and matches(if_none_match, etag := self._etag(state, query)):
             return etag
         return None
 
@@ -131,14 +131,16 @@ class Pages:
             return None
         return self._answered(query, next_step, None, draft.state)
 
-    def answer(self, connection: Connection, caller: Caller, query: Query, *, known: str | None = None) -> Answer | str:
-        """Answer a question from a snapshot, which may be newer than `caller`; the ETag alone if `known` lists it.
+    def answer(
+        self, connection: Connection, caller: Caller, query: Query, *, if_none_match: str | None = None
+    ) -> Answer | str:
+        """Answer from a snapshot, which may be newer than `caller`; the ETag alone if `if_none_match` lists it.
 
         Raises ApiError (400) for a cursor that is not ours.
         """
         state = _state(caller, query)
         after = cursor.unseal(query, secret=self._secret, owner=state.owner) if query.cursor else None
-        if known is not None and matches(known, etag := self._etag(state, query)):
+        if if_none_match and matches(if_none_match, etag := self._etag(state, query)):
             return etag
         steps = self._planned(query, state, after)
         found = driver.drive_if(state.version, steps, connection, query.resource, state.owner) if steps else None
@@ -225,19 +227,21 @@ class Pages:
 class Drafter:
     """Drafts an answer for the caller remembered for a token, so that one round trip brings the caller and the page."""
 
-    def __init__(self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, known: str | None) -> None:
-        """`parse` gives the question, or raises ApiError; `known` is the request's If-None-Match."""
+    def __init__(
+        self, pages: Pages, dialect: Dialect, parse: Callable[[], Query], *, if_none_match: str | None
+    ) -> None:
+        """`parse` gives the question, or raises ApiError; `if_none_match` is the header of the request."""
         self._pages = pages
         self._dialect = dialect
         self._parse = parse
-        self._known = known
+        self._if_none_match = if_none_match
         self.draft: Draft | None = None
 
     def __call__(self, caller: Caller) -> Statement | None:
         """Give the statement to run; None if the answer is kept, or needs none or more than one."""
         with suppress(ApiError):
             query = self._parse()
-            if self._pages.kept(caller, query, known=self._known) is None:
+            if self._pages.kept(caller, query, if_none_match=self._if_none_match) is None:
                 self.draft = self._pages.draft(self._dialect, caller, query)
         next_step = self.draft and self.draft.next_step
         return next_step if isinstance(next_step, Statement) else None
