@@ -22,7 +22,7 @@ from laudo.server.ingest.facets import FacetNumbers
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.rows import ALL_BUT_KEY
-from laudo.server.ingest.verify import repair
+from laudo.server.ingest.verify import recount
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 
@@ -144,9 +144,9 @@ def _fill(database: Database, plan: Plan, indexes_are: str) -> None:
         for _, text in indexes:
             connection.run_script(text)
     with database.transaction() as connection:
-        repair.conta(connection, owner, SILENT)
+        recount.conta(connection, owner, SILENT)
     with database.transaction() as connection:
-        repair.organizacao(connection, owner.id_organizacao, SILENT)
+        recount.organizacao(connection, owner.id_organizacao, SILENT)
     _add_small_ones(database, plan.among)
 
 

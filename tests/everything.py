@@ -122,7 +122,7 @@ def done(url: str, key_file: Path, *, opened: Opening = open_store) -> Record:
             _ask(Client(service, asking[-1].token), seed=1)
         _keep_accounts(store, asking[-1])
         _damage(plain)
-        verify.mend(writing, verify.verify(writing), sizes=SMALL)
+        verify.repair(writing, verify.verify(writing), sizes=SMALL)
         assert list(verify.verify(writing)) == []
     writing.close()
     reading.close()

@@ -26,7 +26,7 @@ from laudo.server import sqlite as sqlite_store
 from laudo.server.database import Connection, Database, Row, StoreError, Unavailable
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.removal import Removal
-from laudo.server.ingest.verify import mend, verify
+from laudo.server.ingest.verify import repair, verify
 from laudo.server.ingest.writer import Counts, Ingest
 from laudo.server.sqlite import session
 from laudo.server.stores import open_store
@@ -322,7 +322,7 @@ def erased_though_absent(database: Database, account: Account) -> None:
 def repaired(database: Database, _account: Account) -> None:
     with database.transaction() as connection:
         connection.run_script("UPDATE relatorio SET nome_pessoa = 'Ana' WHERE nome_pessoa LIKE '% Kwyzbrrt'")
-    mend(database, list(verify(database)))
+    repair(database, list(verify(database)))
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL manages its own index of words")

@@ -28,7 +28,7 @@ from laudo.server.database import Bounds, Connection, Database, Lost, Row, Slow,
 from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.removal import Removal
-from laudo.server.ingest.verify import Difference, mend, verify
+from laudo.server.ingest.verify import Difference, repair, verify
 from laudo.server.ingest.writer import Counts, Ingest
 from laudo.server.stores import open_store
 from reference import Api
@@ -196,15 +196,15 @@ def pruned(database: Database, account: Account) -> None:
 
 
 def mended(database: Database, account: Account) -> None:
-    mend(database, [Difference(id_organizacao=account.id_organizacao, id_conta=account.id_conta, what="an account")])
+    repair(database, [Difference(id_organizacao=account.id_organizacao, id_conta=account.id_conta, what="an account")])
 
 
 def mended_persons(database: Database, account: Account) -> None:
-    mend(database, [Difference(id_organizacao=account.id_organizacao, what="an organization")])
+    repair(database, [Difference(id_organizacao=account.id_organizacao, what="an organization")])
 
 
 def cleared(database: Database, account: Account) -> None:
-    mend(database, [Difference(id_organizacao=account.id_organizacao, id_conta=9999, what="no account")])
+    repair(database, [Difference(id_organizacao=account.id_organizacao, id_conta=9999, what="no account")])
 
 
 @pytest.mark.engines("postgres", reason="SQLite has one writer at a time")
@@ -381,7 +381,7 @@ def test_a_writer_reports_lost_fine_buckets(store: Store, account: Account) -> N
     with pytest.raises(StoreError, match="laudo verify --repair"):
         Ingest(store.database, account.id_conta).write([relatorio(2)])
     assert store.database.fetch(Statement("SELECT count(*) FROM relatorio")) == [(1,)]
-    mend(store.database, verify(store.database))
+    repair(store.database, verify(store.database))
     assert Ingest(store.database, account.id_conta).write([relatorio(2)]) == Counts(inserted=1)
 
 

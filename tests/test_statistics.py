@@ -19,7 +19,7 @@ from laudo.server.ingest import statistics
 from laudo.server.ingest.copying import Copy
 from laudo.server.ingest.progress import SILENT
 from laudo.server.ingest.statistics import GROWTH, LEAST
-from laudo.server.ingest.verify import pessoas, repair
+from laudo.server.ingest.verify import pessoas, recount
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 
@@ -103,7 +103,7 @@ def test_a_repair_analyzes_a_store_that_was_never_analyzed(database: Database, t
         connection.run_script(f"UPDATE pg_class SET reltuples = {LEAST} WHERE oid = 'relatorio'::regclass")
     assert (known(database), known(database, "tally")) == (LEAST, 0)
     with database.transaction() as connection:
-        repair.conta(connection, Owner(account.id_organizacao, account.id_conta), SILENT)
+        recount.conta(connection, Owner(account.id_organizacao, account.id_conta), SILENT)
     assert known(database, "tally") > 0
 
 

@@ -108,7 +108,7 @@ def run(store: Store, *texts: str) -> None:
 
 
 def repaired(store: Store) -> list[str]:
-    verify.mend(store.database, verify.verify(store.database), sizes=SMALL)
+    verify.repair(store.database, verify.verify(store.database), sizes=SMALL)
     return differences(store)
 
 
@@ -422,7 +422,7 @@ def test_a_repair_stops_when_a_newer_version_migrates_the_store(store: Store, ta
     with pytest.raises(
         StoreError, match="the store was migrated by a newer version of laudo; write to it with that version"
     ):
-        verify.mend(Overtaken(store.database), found, sizes=SMALL)
+        verify.repair(Overtaken(store.database), found, sizes=SMALL)
     assert list(verify.verify(store.database)) == others != []
 
 
@@ -551,7 +551,7 @@ def test_a_repair_that_can_do_nothing_writes_nothing(store: Store) -> None:
     before, known = contents(store.database), versions(store.database)
     found = list(verify.verify(store.database))
     assert [each.remedy is None for each in found] == [False]
-    verify.mend(store.database, found, sizes=SMALL)
+    verify.repair(store.database, found, sizes=SMALL)
     assert (contents(store.database), versions(store.database)) == (before, known)
 
 
@@ -810,7 +810,7 @@ def test_all_counts_are_rebuilt_from_reports_and_facets(store: Store, accounts: 
         *["INSERT INTO pessoa_words (pessoa_words) VALUES ('delete-all')"][: store.database.dialect.keeps_words],
         "UPDATE conta SET version = 0; UPDATE organizacao SET version = 0",
     )
-    verify.mend(store.database, verify.verify(store.database), sizes=SMALL)
+    verify.repair(store.database, verify.verify(store.database), sizes=SMALL)
     assert differences(store) == []
     after = contents(store.database)
     assert after["facet"] == before["facet"]

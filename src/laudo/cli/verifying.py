@@ -39,7 +39,7 @@ that are lost in the reports' items too. These are listed with what helps, which
 @with_settings("store")
 def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
     """Recount everything and list what differs."""
-    from laudo.server.ingest.verify import mend
+    from laudo.server.ingest.verify import repair as rewrite
 
     with opened(settings, write=repair) as database:
         found = _differences(database)
@@ -51,7 +51,7 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
             output.note("; ".join([output.counted(len(found), "difference"), *_hints(found)]))
             return DIFFERS
         with progress.counting("repairing") as update:
-            mend(database, found, update)
+            rewrite(database, found, update)
         left = _differences(database)
     for difference in left:
         output.note(f"still differs: {difference}")

@@ -19,7 +19,7 @@ from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.copying import callers, reports
 from laudo.server.ingest.copying.reports import Copied
 from laudo.server.ingest.progress import OnProgress, Progress
-from laudo.server.ingest.verify import Difference, pessoas, repair
+from laudo.server.ingest.verify import Difference, pessoas, recount
 from laudo.server.ingest.verify import verify as differing
 
 __all__ = ["Copy", "Done"]
@@ -87,12 +87,12 @@ class Copy:
             progress = Progress(on_progress, rows + pessoas.rows_to_read(connection, owners))
         for owner in contas:
             with self._target.transaction() as writing:
-                repair.conta(writing, owner, progress)
+                recount.conta(writing, owner, progress)
                 version = self._versions[owner]
                 writing.write(_COUNTED_CONTA, [(*owner, version, version)])
         for id_organizacao in organizacoes:
             with self._target.transaction() as writing:
-                repair.organizacao(writing, id_organizacao, progress)
+                recount.organizacao(writing, id_organizacao, progress)
                 version = self._versions[Owner(id_organizacao, 0)]
                 writing.write(_COUNTED_ORGANIZACAO, [(id_organizacao, version, version)])
         progress.end()

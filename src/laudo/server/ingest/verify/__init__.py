@@ -15,11 +15,11 @@ from laudo.server.database import Connection, Database
 from laudo.server.ingest import counting, words
 from laudo.server.ingest.progress import OnProgress, Progress
 from laudo.server.ingest.tallies import SIZES, Sizes
-from laudo.server.ingest.verify import facets, items, orphans, pessoas, repair
+from laudo.server.ingest.verify import facets, items, orphans, pessoas, recount
 from laudo.server.ingest.verify.buckets import Buckets
 from laudo.server.ingest.verify.differences import Difference, limited
 
-__all__ = ["Difference", "mend", "verify"]
+__all__ = ["Difference", "repair", "verify"]
 
 ITEMS: Final = "items that differ from their columns"
 UNDATED: Final = "reports with an instant outside the years 1 to 9999"
@@ -47,7 +47,7 @@ def verify(database: Database, on_progress: OnProgress | None = None) -> Iterato
     progress.end()
 
 
-def mend(
+def repair(
     database: Database,
     differences: Iterable[Difference],
     on_progress: OnProgress | None = None,
@@ -80,10 +80,10 @@ def mend(
     for owner in contas:
         with database.transaction() as connection:
             with_items = any(each.what in {ITEMS, UNDATED} and each.id_conta == owner.id_conta for each in found)
-            repair.conta(connection, owner, progress, with_items=with_items, sizes=sizes)
+            recount.conta(connection, owner, progress, with_items=with_items, sizes=sizes)
     for id_organizacao in sorted(organizacoes):
         with database.transaction() as connection:
-            repair.organizacao(connection, id_organizacao, progress, sizes=sizes)
+            recount.organizacao(connection, id_organizacao, progress, sizes=sizes)
     progress.end()
 
 

@@ -57,7 +57,7 @@ def wrong(connection: Connection, owner: Owner, progress: Progress) -> Iterator[
         yield found
 
 
-def mend(connection: Connection, owner: Owner) -> None:
+def repair(connection: Connection, owner: Owner) -> None:
     """Repair wrong items, and impossible instants, unless the item has none either."""
     for found in wrong(connection, owner, SILENT):
         connection.write(_SET_ITEM, [(*owner, *each) for each in found.items])

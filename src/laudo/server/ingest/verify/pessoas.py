@@ -101,7 +101,7 @@ def _compared(id_organizacao: int, what: str, kept: Entries, expected: Entries) 
         yield Difference(id_organizacao=id_organizacao, what=what, rows=rows, stored=stored, counted=counted)
 
 
-def mend(connection: Connection, id_organizacao: int, progress: Progress) -> None:
+def repair(connection: Connection, id_organizacao: int, progress: Progress) -> None:
     """Rewrite the persons that differ, and their words; nothing of other names stays in the index."""
     wrong: list[str] = []
     new: list[PessoaRow] = []

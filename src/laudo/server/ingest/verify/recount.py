@@ -27,7 +27,7 @@ def conta(
     totals = counting.totals(connection, owner)
     restored = facets.restore(connection, owner, totals)
     if restored or with_items:
-        items.mend(connection, owner)
+        items.repair(connection, owner)
     Statistics().analyze_if_grown(connection, totals.total())
     connection.fetch(Statement(_EMPTY, owner))
     connection.write(_TOTAL, [(*owner, facet, total) for facet, total in sorted(totals.items())])
@@ -40,7 +40,7 @@ def organizacao(connection: Connection, id_organizacao: int, progress: Progress,
     """Rewrite the persons of an organization that differ, recount all of them, and change its version."""
     lock_writers(connection, id_organizacao)
     schema.require_none_newer(connection)
-    pessoas.mend(connection, id_organizacao, progress)
+    pessoas.repair(connection, id_organizacao, progress)
     vocabulary.rebuild(connection, id_organizacao)
     tallies = [Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA]
     for tally in tallies:
