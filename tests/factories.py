@@ -117,11 +117,11 @@ class Store:
 
     def disable(self, level: Level, number: int) -> None:
         with self.database.transaction() as connection:
-            accounts.disable(connection, level, number)
+            accounts.set_enabled(connection, level, number, enabled=False)
 
     def enable(self, level: Level, number: int) -> None:
         with self.database.transaction() as connection:
-            accounts.enable(connection, level, number)
+            accounts.set_enabled(connection, level, number, enabled=True)
 
     def write(self, account: Account, relatorios: Sequence[Relatorio], *, sizes: Sizes = SMALL) -> Counts:
         """Write one batch. For thousands of reports use the normal bucket sizes: with small ones it takes minutes."""

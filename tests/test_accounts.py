@@ -107,17 +107,17 @@ def test_disabling_and_enabling_touch_one_row_and_may_be_repeated(connection: Co
             case Level.USER:
                 return [one.enabled for one in accounts.usuarios(connection)]
 
-    accounts.disable(connection, level, 2)
-    accounts.disable(connection, level, 2)
+    accounts.set_enabled(connection, level, 2, enabled=False)
+    accounts.set_enabled(connection, level, 2, enabled=False)
     assert enabled() == [True, False]
-    accounts.enable(connection, level, 2)
+    accounts.set_enabled(connection, level, 2, enabled=True)
     assert enabled() == [True, True]
 
 
 def test_an_unknown_id_is_named_with_a_hint(connection: Connection) -> None:
     for level in Level:
         with pytest.raises(AccountError) as error:
-            accounts.disable(connection, level, 7)
+            accounts.set_enabled(connection, level, 7, enabled=False)
         assert str(error.value) == f"there is no {level.value[0]} 7; hint: laudo {level.value[0]} list"
     with pytest.raises(AccountError, match="there is no organization 7"):
         accounts.create_conta(connection, 7, "Filial")

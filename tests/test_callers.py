@@ -67,10 +67,10 @@ def test_a_revoked_token_has_no_caller(store: Database) -> None:
 @pytest.mark.parametrize("level", Level)
 def test_a_token_has_no_caller_while_its_owner_is_disabled(store: Database, level: Level) -> None:
     with store.transaction() as connection:
-        accounts.disable(connection, level, 1)
+        accounts.set_enabled(connection, level, 1, enabled=False)
     assert ask(store) is None
     with store.transaction() as connection:
-        accounts.enable(connection, level, 1)
+        accounts.set_enabled(connection, level, 1, enabled=True)
     assert ask(store) is not None
 
 

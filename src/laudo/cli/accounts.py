@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -10,9 +10,6 @@ from laudo.cli import output, usage
 from laudo.cli.options import Command, as_json, id_option, opened, with_settings
 from laudo.cli.ranges import Id
 from laudo.server.config import Settings
-
-if TYPE_CHECKING:
-    from laudo.server.accounts import Level
 
 _webhook: Final = click.option("--webhook-url", default="", help="Shown by /usuario; laudo never sends anything there.")
 
@@ -133,10 +130,8 @@ def _add_commands(group: click.Group, lister: str, texts: Mapping[str, str]) -> 
 def _set_enabled(settings: Settings, noun: str, number: int, *, enabled: bool) -> None:
     from laudo.server import accounts
 
-    level: Level = accounts.Level[noun.upper()]
-    change = accounts.enable if enabled else accounts.disable
     with opened(settings, write=True) as database, database.transaction() as connection:
-        change(connection, level, number)
+        accounts.set_enabled(connection, accounts.Level[noun.upper()], number, enabled=enabled)
     output.summary(f"{noun} {number} is {'enabled' if enabled else 'disabled'}")
 
 

@@ -149,17 +149,13 @@ def revoke_token(connection: Connection, id_token: int, *, now_ms: int) -> None:
     connection.fetch(Statement(text, (now_ms, id_token)))
 
 
-def enable(connection: Connection, level: Level, number: int) -> None:
-    _set(connection, level, number, enabled=1)
-
-
-def disable(connection: Connection, level: Level, number: int) -> None:
-    """Refuse every token of this organization, account or user from the next request on."""
-    _set(connection, level, number, enabled=0)
+def set_enabled(connection: Connection, level: Level, number: int, *, enabled: bool) -> None:
+    """Let the tokens of this organization, account or user work, or refuse all of them, from the next request on."""
+    _set(connection, level, number, enabled=int(enabled))
 
 
 def update(connection: Connection, level: Level, number: int, **texts: str) -> None:
-    """Replace texts that `/usuario` shows, given by their columns; raises AccountError."""
+    """Replace names and addresses, given by their columns, from the next request on; raises AccountError."""
     _set(connection, level, number, **{column: _CHECKS[column](text) for column, text in texts.items()})
 
 
