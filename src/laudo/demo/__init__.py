@@ -20,7 +20,7 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
 from laudo.server.tokens import derived_token, hash_token
 
-__all__ = ["EARLIEST_MS", "NOW_MS", "Access", "Demo", "demo_token", "fill", "go_on", "ndjson_lines", "relatorios"]
+__all__ = ["EARLIEST_MS", "NOW_MS", "Access", "Demo", "demo_token", "fill", "ndjson_lines", "relatorios", "run_live"]
 
 _BATCH: Final = 1000
 _EXEMPLO: Final = "Organização Exemplo"
@@ -49,11 +49,9 @@ _MEMBERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One user of the demonstration, and the token to ask with."""
+    """The account of one user of the demonstration, and the token to ask with."""
 
-    nome_organizacao: str = field(repr=False)
     id_conta: int
-    email: str = field(repr=False)
     token: str = field(repr=False)
 
 
@@ -78,7 +76,7 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
         usuarios = [_usuario(connection, member) for member in _MEMBERS]
         tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
         complete = caller_of(connection, hash_token(key, tokens[-1]), now_ms=now_ms) is not None
-    accesses = tuple(map(_access, _MEMBERS, usuarios, tokens))
+    accesses = tuple(Access(usuario.id_conta, token) for usuario, token in zip(usuarios, tokens, strict=True))
     if complete:
         return Demo(accesses, written=0)
     written = _write(database, usuarios, relatorios(count, until_ms=until_ms))
@@ -129,10 +127,6 @@ def _conta(connection: Connection, nome_organizacao: str) -> Conta:
         if organizacao.nome_organizacao == nome_organizacao:
             return next(conta for conta in contas if conta.id_organizacao == organizacao.id_organizacao)
     return accounts.create_organizacao(connection, nome_organizacao, webhook_url=_WEBHOOK)[1]
-
-
-def _access(member: Member, usuario: Usuario, token: str) -> Access:
-    return Access(member.nome_organizacao, usuario.id_conta, usuario.email, token)
 
 
 def _write(database: Database, usuarios: Sequence[Usuario], invented: Iterable[Relatorio]) -> int:
