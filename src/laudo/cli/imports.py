@@ -97,7 +97,6 @@ class Done:
 
     counts: "Counts"
     lines: int = 0
-    valid: int = 0
     rejected: int = 0
 
     def __str__(self) -> str:
@@ -128,7 +127,6 @@ def _import(
             counts, conflicting = ingest.write_prepared(batch.reports)
             done.counts = done.counts.plus(counts)
         done.lines += batch.lines
-        done.valid += len(batch.reports)
         done.rejected += len(batch.rejected)
         for numero in conflicting:
             _report(f"numero {numero}: {_CONFLICTING}", display, rejections)
@@ -201,8 +199,9 @@ def _resumable(done: Done) -> AbstractContextManager[None]:
 def _summarize(done: Done, *, dry_run: bool) -> int:
     if not done.lines:
         raise output.Failure("the file has no lines, or only a header")
-    output.summary(f"dry run: {done.valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
-    if not done.valid:
+    valid = done.lines - done.rejected
+    output.summary(f"dry run: {valid} valid, {done.rejected} rejected, nothing written" if dry_run else str(done))
+    if not valid:
         raise output.Failure("every line was rejected")
     return output.IN_PART if done.rejected else 0
 
