@@ -97,12 +97,13 @@ class Ready(Forwarding):
 @pytest.mark.engines("sqlite", reason="this fake store makes SQLite answer like PostgreSQL")
 def test_each_request_reads_its_caller_anew(store: Store, store_url: str, account: Account) -> None:
     with closing(open_store(store_url)) as opened:
-        database, callers = Ready(opened), Callers(keys.load(store.key_file), Limits(0), Forecast())
-        callers.admit(database, None, account.token)
+        database = Ready(opened)
+        callers = Callers(database, keys.load(store.key_file), Limits(0), Forecast())
+        callers.admit(None, account.token, None)
 
         def admit(_number: int) -> None:
             for _ in range(2 * TURNS):
-                callers.admit(database, None, account.token)
+                callers.admit(None, account.token, None)
 
         at_once(admit)
         assert next(database.asked) == THREADS * 2 * TURNS

@@ -81,7 +81,7 @@ class Service:
         self.database = database
         self.limits = Limits(settings.rate_limit, settings.busy_limit_ms)
         forecast = Forecast()
-        self.callers = Callers(key, self.limits, forecast)
+        self.callers = Callers(database, key, self.limits, forecast)
         self.pages = Pages(key, cache_bytes=settings.cache_bytes)
         self._rehearsal = Rehearsal(settings.rehearse)
         is_per_request = settings.server_timing or settings.rehearse  # either belongs to one request only
@@ -92,7 +92,7 @@ class Service:
         self, request: falcon.Request, token: str, make_extra: MakeExtra | None = None
     ) -> tuple[Caller, list[Row] | None]:
         """Give the caller, and the rows of the query from `make_extra`; raises ApiError (401, 429, or as rehearsed)."""
-        caller, rows = self.callers.admit(self.database, request.env[MARK], token, make_extra)
+        caller, rows = self.callers.admit(request.env[MARK], token, make_extra)
         request.context.caller = caller
         self.limits.spend(caller.id_token)
         request.context.delay = self._rehearsal.refuse_or_delay()

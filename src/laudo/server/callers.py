@@ -76,8 +76,9 @@ MakeExtra = Callable[[Caller], Statement | None]
 class Callers:
     """Admits the callers of one service."""
 
-    def __init__(self, key: bytes, limits: Limits, forecast: Forecast) -> None:
+    def __init__(self, database: Served, key: bytes, limits: Limits, forecast: Forecast) -> None:
         """`key` is the one under which tokens are hashed."""
+        self._database = database
         self._hash = lru_cache(maxsize=_TOKENS)(partial(hash_token, key))
         self._limits = limits
         self._forecast = forecast
@@ -85,9 +86,7 @@ class Callers:
         self._has_admitted = False
         self._refused = 0
 
-    def admit(
-        self, database: Served, mark: Mark, token: str, make_extra: MakeExtra | None = None
-    ) -> tuple[Caller, list[Row] | None]:
+    def admit(self, mark: Mark, token: str, make_extra: MakeExtra | None) -> tuple[Caller, list[Row] | None]:
         """Tell whose token it is, in a request that began with `mark`; raises ApiError (401).
 
         A store on a server has no marks: it is asked for each request. If the caller is remembered, the query that
@@ -98,7 +97,7 @@ class Callers:
         remembered = self._remembered.get(token)
         caller, rows = remembered, None
         if remembered is None or mark is None or mark != remembered.as_of or has_expired(remembered):
-            caller, rows = self._read(database, mark, token, remembered, make_extra)
+            caller, rows = self._read(mark, token, remembered, make_extra)
         if caller is None:
             self._remembered.drop(token)
             self._suspect_key(token)
@@ -116,18 +115,18 @@ class Callers:
                 logs.notice(_WRONG_KEY)
 
     def _read(
-        self, database: Served, mark: Mark, token: str, remembered: Caller | None, make_extra: MakeExtra | None
+        self, mark: Mark, token: str, remembered: Caller | None, make_extra: MakeExtra | None
     ) -> tuple[Caller | None, list[Row] | None]:
         hashed, now_ms = self._hash(token), _now_ms()
         if remembered is None:
-            return caller_of(database, hashed, now_ms=now_ms, mark=mark), None
-        reread = partial(_reread, database, hashed, remembered, now_ms=now_ms)
+            return caller_of(self._database, hashed, now_ms=now_ms, mark=mark), None
+        reread = partial(_reread, self._database, hashed, remembered, now_ms=now_ms)
         if mark is not None:
             return reread(None, mark=mark)
         extra = make_extra(remembered) if make_extra and self._limits.allow(remembered.id_token) else None
         rows = None
         if self._forecast.expects(remembered.as_of) and not has_expired(remembered):
-            answers, seen = database.fetch_marked([] if extra is None else [extra])
+            answers, seen = self._database.fetch_marked([] if extra is None else [extra])
             extra, rows = None, answers[0] if answers else None
             if self._forecast.confirms(remembered.as_of, seen):
                 return remembered, rows
