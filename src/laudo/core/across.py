@@ -18,7 +18,7 @@ from laudo.core.facets import Facets, Group
 from laudo.core.lookups import Asking, together
 from laudo.core.part import Part, part_of
 from laudo.core.points import Counted
-from laudo.core.reading import Reading
+from laudo.core.reading import Taken
 from laudo.core.target import Target
 
 COMBINATION: Final = 40
@@ -28,11 +28,11 @@ _AHEAD: Final = 8
 
 
 def read(
-    collected: Reading, target: Target, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
+    taken: Taken, target: Target, bounds: Bounds, counted: Counted | None, *, beginning: str = ""
 ) -> Asking[Counted]:
-    """Collect a page, and give what has been counted of the list by then.
+    """Take a page, and give what has been counted of the list by then.
 
-    Nothing is collected if a period leaves no row out: the caller reads on without it. `beginning` is the word with
+    Nothing is taken if a period leaves no row out: the caller reads on without it. `beginning` is the word with
     which all names of the range begin (see `Lead`).
     """
     query, facets, group = target.query, target.facets, target.group
@@ -50,20 +50,20 @@ def read(
     matching = target.matching(total, through=bounds.axis, beginning=beginning)
     counting = COMBINATION * len(facets.numbers(group))
     if ahead and skip + query.rows > held[0] and matching.collect_cost(skip + query.rows) <= counting:
-        collected.take((yield matching.collected(query.rows, skip, target.after)))
+        taken.take((yield matching.collected(query.rows, skip, target.after)))
         return Counted(total, known)
     for number, each in enumerate(groups):
-        if not (collected.wanted and left):
+        if not (taken.wanted and left):
             break
         if number == len(held):
             held += yield from _held(bounds, facets, groups[number : _AHEAD * (number + 1)])
         if skip < held[number]:
             of_group = replace(matching, numbers=each.numbers, total=held[number])
             part = part_of(of_group, bounds, facets, each, known)
-            limit, passed = min(collected.wanted, part.total - skip), target.item_in(each)
+            limit, passed = min(taken.wanted, part.total - skip), target.item_in(each)
             if passed:
                 part, passed = _resumed(target, bounds, part, total, groups[1:])
-            yield from WAYS[way(part, limit, skip, passed)](collected, part, limit, skip, passed)
+            yield from WAYS[way(part, limit, skip, passed)](taken, part, limit, skip, passed)
             if part.points.have_grown:
                 known = {**known, (part.axis, each.numbers): part.points.kept}
         skip, left = max(0, skip - held[number]), left - held[number]
@@ -121,9 +121,9 @@ def way(part: Part, limit: int, skip: int, after: After | None) -> str:
     return "walk" if not must_guess and (after or costs.walk <= costs.guess) else "guess"
 
 
-def _walk(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect rows by walking past the rows before them, from the nearer end or from an item."""
-    collected.take((yield from part.matching.walked(limit, skip, after, part.ends)))
+def _walk(taken: Taken, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Take rows by walking past the rows before them, from the nearer end or from an item."""
+    taken.take((yield from part.matching.walked(limit, skip, after, part.ends)))
 
 
 WAYS: Final = {"collect": guesses.collect, "walk": _walk, "guess": guesses.take}

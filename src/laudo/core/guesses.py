@@ -15,7 +15,7 @@ from laudo.core.cursor import After
 from laudo.core.lookups import PATIENCE, Asking, At, Count, Read, together
 from laudo.core.part import Part
 from laudo.core.points import Point
-from laudo.core.reading import Reading
+from laudo.core.reading import Taken
 from laudo.core.tally import locate, rank
 from laudo.core.walking import LOOK
 
@@ -47,21 +47,21 @@ def cost(part: Part, limit: int, skip: int) -> int:
     return finding + COUNTING * near + part.scan_cost(limit * part.group.total // part.total)
 
 
-def take(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect `limit` rows of a part after `skip` others; `after` is for orders down values that many rows share."""
+def take(taken: Taken, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Take `limit` rows of a part after `skip` others; `after` is for orders down values that many rows share."""
     if part.matching.down_values:
-        yield from _down_values(collected, part, limit, skip, after)
+        yield from _down_values(taken, part, limit, skip, after)
     else:
-        yield from _guessed(collected, part, limit, skip)
+        yield from _guessed(taken, part, limit, skip)
 
 
-def collect(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+def collect(taken: Taken, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
     """Collect rows by finding and sorting all that match."""
-    collected.take((yield part.matching.collected(limit, skip, after)))
+    taken.take((yield part.matching.collected(limit, skip, after)))
 
 
-def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[None]:
-    """Collect rows from a point near the first; in the facets' own ranges, which are sorted, up to one near the last.
+def _guessed(taken: Taken, part: Part, limit: int, skip: int) -> Asking[None]:
+    """Take rows from a point near the first; in the facets' own ranges, which are sorted, up to one near the last.
 
     If the points stay too far apart for that, or the rows near them are too few, the matching rows are collected.
     """
@@ -74,14 +74,14 @@ def _guessed(collected: Reading, part: Part, limit: int, skip: int) -> Asking[No
     (start, _), (_, end) = part.points.around_row(first), part.points.around_row(last)
     passed = end.held - 1 - last if part.falling else first - start.held
     if part.ranges and (end.place - start.place) * LOOK > 2 * part.matching.collect_cost(limit + skip):
-        yield from collect(collected, part, limit, skip, None)
+        yield from collect(taken, part, limit, skip, None)
         return
     most = None if part.ranges else part.matching.patience(limit + skip)
     shown = yield from _read(
-        collected, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most
+        taken, part, limit, passed, lower=start.key, upper=end.key, falling=part.falling, most=most
     )
     if shown < limit:
-        yield from collect(collected, part, limit - shown, skip + shown, None)
+        yield from collect(taken, part, limit - shown, skip + shown, None)
 
 
 def _find_ends(part: Part, row: int) -> Asking[None]:
@@ -183,8 +183,8 @@ def _distance(row: int, low: Point, high: Point, *, upper: bool) -> int:
     return rows * (high.place - low.place) // (high.held - low.held) if rows > FEW_OF_RANGE else 0
 
 
-def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
-    """Collect downwards on an axis where many rows may share a value: first the rest of one value, then those below.
+def _down_values(taken: Taken, part: Part, limit: int, skip: int, after: After | None) -> Asking[None]:
+    """Take downwards on an axis where many rows may share a value: first the rest of one value, then those below.
 
     How far apart the range's rows lie is not known, so each step looks at more of the group's rows until there are
     enough.
@@ -194,18 +194,18 @@ def _down_values(collected: Reading, part: Part, limit: int, skip: int, after: A
     if after or skip:
         found = (axis.past(axis.key(after.value, after.key)), 0) if after else (yield from _value_at(part, limit, skip))
         if found is None:
-            collected.take((yield from part.matching.take(limit, skip, after)))
+            taken.take((yield from part.matching.take(limit, skip, after)))
             return
         lower, passed = found
-        left -= yield from _read(collected, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
+        left -= yield from _read(taken, part, left, passed, lower=lower, upper=axis.ceiling(lower[0]))
         place = yield from rank(axis, group, axis.floor(lower[0]))
     while left and place > 0:
         if rows_left <= 0:
-            yield from collect(collected, part, left, skip + limit - left, after)
+            yield from collect(taken, part, left, skip + limit - left, after)
             return
         ahead = min(ahead, 1 + rows_left * group.total // part.matching.among)
         lower, upper, counted = yield from _values_below(part, place, ahead)
-        left -= yield from _read(collected, part, left, 0, lower=lower, upper=upper, falling=True)
+        left -= yield from _read(taken, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
         ahead = _AHEAD * (above - place)
         rows_left -= part.scan_cost(above - place) + counted * COUNTING // LOOK
@@ -271,7 +271,7 @@ def _value_cost(part: Part, row: int) -> Asking[int]:
 
 
 def _read(
-    collected: Reading,
+    taken: Taken,
     part: Part,
     limit: int,
     skip: int,
@@ -281,7 +281,7 @@ def _read(
     falling: bool = False,
     most: int | None = None,
 ) -> Asking[int]:
-    """Collect rows of a range; gives how many were found.
+    """Take rows of a range; gives how many were found.
 
     Rows of the facets' own ranges are gathered and sorted. Others come in the axis' order, and at most `most` are
     looked at.
@@ -290,4 +290,4 @@ def _read(
     rows = yield Read(
         part.axis, lower, upper, part.numbers, limit, skip, falling, gather=gather, most=most, across=part.across.bounds
     )
-    return collected.take(rows)
+    return taken.take(rows)

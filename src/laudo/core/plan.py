@@ -26,7 +26,7 @@ from laudo.core.facets import Facets
 from laudo.core.lookups import Asking, Found, Plain, Read, Together, Whole, Words, together
 from laudo.core.points import Counted, Known, Lead
 from laudo.core.query import Query
-from laudo.core.reading import Reading, Stretch
+from laudo.core.reading import Stretch, Taken
 from laudo.core.tally import Span
 from laudo.core.target import Target
 from laudo.core.walking import Matching
@@ -116,9 +116,9 @@ def _ordered(target: Target) -> Steps:
     matching = target.matching(total)
     if _are_few(matching):
         return (yield from _walked_or_collected(target, matching))
-    collected = Reading(target.query.rows, among=target.facets.total)
-    yield from reading.read(collected, _stretches(target), skip)
-    return Page(total, collected.count, collected.items)
+    taken = Taken(target.query.rows, among=target.facets.total)
+    yield from reading.read(taken, _stretches(target), skip)
+    return Page(total, taken.count, taken.items)
 
 
 def _are_few(matching: Matching) -> bool:
@@ -137,11 +137,11 @@ def _bounded(
     `span` is where the range lies, if known. `beginning` is the word with which all its names begin (see `Lead`).
     """
     query, nearby = target.query, target.without_distant_item
-    axis, collected = query.order.field.axis, Reading(query.rows, among=target.facets.total)
+    axis, taken = query.order.field.axis, Taken(query.rows, among=target.facets.total)
     if ranges.lies_in(bounds, query.order):
         known = Span(0, counted.total) if counted and nearby.after else None
-        total = yield from ranges.read(collected, nearby, bounds, span or known)
-        return Page(total, collected.count, collected.items)
+        total = yield from ranges.read(taken, nearby, bounds, span or known)
+        return Page(total, taken.count, taken.items)
     has_index = axis is None or axis.covers(bounds.axis) or beginning  # One index has the order and the range.
     if not (query.period and has_index):
         counted = counted or Counted((yield from tally.span(bounds, target.group)).total)
@@ -149,10 +149,10 @@ def _bounded(
         matching = target.matching(counted.total, through=through, beginning=beginning)
         if not has_index or matching.cost(query.rows, target.skip, target.after) <= FAR:
             return (yield from _walked_or_collected(target, matching))
-    counted = yield from across.read(collected, nearby, bounds, counted, beginning=beginning)
+    counted = yield from across.read(taken, nearby, bounds, counted, beginning=beginning)
     if query.period and counted.total == target.group.total:  # It leaves no row out: read on without it.
         return (yield from _ordered(replace(nearby, query=query.during(EVER))))
-    return Page(counted.total, collected.count, collected.items, counted.points)
+    return Page(counted.total, taken.count, taken.items, counted.points)
 
 
 def _searched(target: Target, counted: Counted | None) -> Steps:

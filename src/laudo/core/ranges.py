@@ -11,7 +11,7 @@ from laudo.core.cursor import After
 from laudo.core.facets import Group
 from laudo.core.lookups import Asking
 from laudo.core.query import Query
-from laudo.core.reading import Reading, Stretch
+from laudo.core.reading import Stretch, Taken
 from laudo.core.resources import Order
 from laudo.core.tally import Span
 from laudo.core.target import Target
@@ -51,8 +51,8 @@ def lies_in(bounds: Bounds, order: Order) -> bool:
     return axis in {None, _DOCUMENTO} or (axis is axes.RELATORIO_NUMERO and not order.falling)
 
 
-def read(collected: Reading, target: Target, bounds: Bounds, span: Span | None) -> Asking[int]:
-    """Collect a page in an order in which a range's rows lie (`lies_in`), and give the total.
+def read(taken: Taken, target: Target, bounds: Bounds, span: Span | None) -> Asking[int]:
+    """Take a page in an order in which a range's rows lie (`lies_in`), and give the total.
 
     `span` says where they are, if that is known. In a sort by a field of few values, the rows with each value are read
     in turn.
@@ -64,8 +64,8 @@ def read(collected: Reading, target: Target, bounds: Bounds, span: Span | None) 
         span = span or (yield from tally.span(bounds, group))
         total, parts = span.total, [(group, span)]
     if skip < total:
-        collected.among = collected.among * total // group.total
-        yield from reading.read(collected, _stretches(target, bounds, parts), skip)
+        taken.among = taken.among * total // group.total
+        yield from reading.read(taken, _stretches(target, bounds, parts), skip)
     return total
 
 

@@ -41,8 +41,8 @@ class Stretch(Struct, frozen=True):
     after: Key | None = None
 
 
-class Reading:
-    """The items collected so far, and how many are still wanted.
+class Taken:
+    """The items taken so far, and how many are still wanted.
 
     `among` is about how many rows, of any facets, the list or the range has in which the items lie.
     """
@@ -71,63 +71,63 @@ class Reading:
         return int(count)
 
 
-def read(collected: Reading, stretches: Iterator[Stretch], offset: int) -> Asking[None]:
-    """Collect the items that come after `offset` others, or after a walk's last item."""
+def read(taken: Taken, stretches: Iterator[Stretch], offset: int) -> Asking[None]:
+    """Take the items that come after `offset` others, or after a walk's last item."""
     for stretch in stretches:
         if stretch.after is not None:
-            yield from _after(collected, stretch, stretch.after)
+            yield from _after(taken, stretch, stretch.after)
         elif offset < stretch.group.total:
-            yield from _from_offset(collected, stretch, offset)
+            yield from _from_offset(taken, stretch, offset)
             offset = 0
         else:
             offset -= stretch.group.total
-        if not collected.wanted:
+        if not taken.wanted:
             return
 
 
-def _from_offset(collected: Reading, stretch: Stretch, offset: int) -> Asking[None]:
-    """Collect from one stretch, starting at its row number `offset`."""
+def _from_offset(taken: Taken, stretch: Stretch, offset: int) -> Asking[None]:
+    """Take from one stretch, starting at its row number `offset`."""
     axis, group = stretch.axis, stretch.group
-    limit = min(collected.wanted, group.total - offset)
+    limit = min(taken.wanted, group.total - offset)
     if stretch.falling and axis.repeats and group.numbers:
-        yield from _down_values(collected, stretch, limit, place=group.total - 1 - offset, edge=not offset)
+        yield from _down_values(taken, stretch, limit, place=group.total - 1 - offset, edge=not offset)
     elif stretch.first is None:
-        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
+        yield from _read(taken, stretch, limit, lower=stretch.lower, upper=stretch.upper, skip=offset, whole=True)
     elif stretch.falling:
-        yield from _down(collected, stretch, limit, place=stretch.first + group.total - 1 - offset, edge=not offset)
+        yield from _down(taken, stretch, limit, place=stretch.first + group.total - 1 - offset, edge=not offset)
     else:
         place = stretch.first + offset
         lower = (yield from locate(axis, group, place)) if offset else stretch.lower
-        yield from _up(collected, stretch, limit, lower=lower, place=place)
+        yield from _up(taken, stretch, limit, lower=lower, place=place)
 
 
-def _up(collected: Reading, stretch: Stretch, limit: int, *, lower: Key | None, place: int | None) -> Asking[None]:
-    """Collect upwards from the key `lower`, at place `place`.
+def _up(taken: Taken, stretch: Stretch, limit: int, *, lower: Key | None, place: int | None) -> Asking[None]:
+    """Take upwards from the key `lower`, at place `place`.
 
     Where the group's rows are far apart, the tally tells where the next one is. After an item `place` is None: where
     the item and the end of the stretch are is found only if it is needed.
     """
     axis, group = stretch.axis, stretch.group
-    rest, before = collected.wanted - limit, collected.count
+    rest, before = taken.wanted - limit, taken.count
     whole = stretch.first is None
-    if not (yield from _read(collected, stretch, limit, lower=lower, upper=stretch.upper, whole=whole)):
+    if not (yield from _read(taken, stretch, limit, lower=lower, upper=stretch.upper, whole=whole)):
         return
     end = (stretch.first or 0) + group.total
     if place is None:
         place = (yield from rank(axis, group, lower)) if lower else 0
         end = (yield from rank(axis, group, stretch.upper)) if stretch.upper else group.total
-    place += collected.count - before
-    while collected.wanted > rest and place < end:
-        before = collected.count
+    place += taken.count - before
+    while taken.wanted > rest and place < end:
+        before = taken.count
         key = yield from locate(axis, group, place)
-        yield from _read(collected, stretch, collected.wanted - rest, lower=key, upper=stretch.upper)
-        if collected.count == before:
+        yield from _read(taken, stretch, taken.wanted - rest, lower=key, upper=stretch.upper)
+        if taken.count == before:
             return
-        place += collected.count - before
+        place += taken.count - before
 
 
-def _down_values(collected: Reading, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
-    """Collect downwards from the mirror image of `place` (see `_down_from`), where many rows may share a value.
+def _down_values(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
+    """Take downwards from the mirror image of `place` (see `_down_from`), where many rows may share a value.
 
     Values with few rows are read together, as many values as one scan may take. If a value has many rows, they are read
     upwards, from the key that the tally gives or, at the `edge`, from the value's first row.
@@ -136,25 +136,25 @@ def _down_values(collected: Reading, stretch: Stretch, limit: int, *, place: int
     while limit and place >= 0:
         top, low = yield from together(locate(axis, group, place), locate(axis, group, max(place - limit + 1, 0)))
         if edge and top[0] == low[0]:
-            yield from _up(collected, _with_value(stretch, top[0]), limit, lower=axis.floor(top[0]), place=None)
+            yield from _up(taken, _with_value(stretch, top[0]), limit, lower=axis.floor(top[0]), place=None)
             return
         floor, ceiling = axis.floor(top[0]), axis.ceiling(top[0])
         first, end = yield from together(rank(axis, group, floor), rank(axis, group, ceiling))
-        start, before, scannable = first + end - place - 1, collected.count, PATIENCE * limit + TIES
+        start, before, scannable = first + end - place - 1, taken.count, PATIENCE * limit + TIES
         lower = axis.floor(low[0])
         [(rows,)] = yield Count(axis, lower, ceiling, None, most=scannable + 1)
         if rows > scannable:
             one_is_enough = end - start >= limit
             lower = ceiling if one_is_enough else (yield from _farthest(axis, ceiling, max(scannable, FARTHEST)))
         if axis.encode(lower) < axis.encode(ceiling):
-            yield from _read(collected, stretch, limit, lower=lower, upper=ceiling, skip=start - first, whole=True)
-            place -= collected.count - before
+            yield from _read(taken, stretch, limit, lower=lower, upper=ceiling, skip=start - first, whole=True)
+            place -= taken.count - before
         else:
             key = yield from locate(axis, group, start)
-            yield from _up(collected, replace(stretch, falling=False), min(limit, end - start), lower=key, place=start)
+            yield from _up(taken, replace(stretch, falling=False), min(limit, end - start), lower=key, place=start)
             place = first - 1
-        limit, edge = limit - (collected.count - before), True
-        if collected.count == before:
+        limit, edge = limit - (taken.count - before), True
+        if taken.count == before:
             return
 
 
@@ -170,76 +170,76 @@ def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
     return axis.ceiling(key[0])
 
 
-def _down(collected: Reading, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
-    """Collect downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
+def _down(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
+    """Take downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
 
     Where the group's rows are far apart, the tally tells where the next one is.
     """
-    axis, rest = stretch.axis, collected.wanted - limit
+    axis, rest = stretch.axis, taken.wanted - limit
     if edge:
-        before = collected.count
-        if not (yield from _read(collected, stretch, limit, lower=stretch.lower, upper=stretch.upper)):
+        before = taken.count
+        if not (yield from _read(taken, stretch, limit, lower=stretch.lower, upper=stretch.upper)):
             return
-        place -= collected.count - before
-    while (limit := collected.wanted - rest) > 0 and place >= (stretch.first or 0):
-        before, key = collected.count, (yield from locate(axis, stretch.group, place))
+        place -= taken.count - before
+    while (limit := taken.wanted - rest) > 0 and place >= (stretch.first or 0):
+        before, key = taken.count, (yield from locate(axis, stretch.group, place))
         if len(axis.columns) == 1:
-            yield from _read(collected, stretch, limit, lower=stretch.lower, upper=axis.past(key))
+            yield from _read(taken, stretch, limit, lower=stretch.lower, upper=axis.past(key))
         else:
-            yield from _down_from(collected, stretch, limit, key=key, place=place)
-        if collected.count == before:
+            yield from _down_from(taken, stretch, limit, key=key, place=place)
+        if taken.count == before:
             return
-        place -= collected.count - before
+        place -= taken.count - before
 
 
-def _down_from(collected: Reading, stretch: Stretch, limit: int, *, key: Key, place: int) -> Asking[None]:
-    """Collect downwards from the mirror image of `key`, at place `place`, among the rows with its value (its ties).
+def _down_from(taken: Taken, stretch: Stretch, limit: int, *, key: Key, place: int) -> Asking[None]:
+    """Take downwards from the mirror image of `key`, at place `place`, among the rows with its value (its ties).
 
     Values fall, but ties rise: if n ties come after `key` on the axis, n ties come before the page.
     """
-    axis, group, before = stretch.axis, stretch.group, collected.count
+    axis, group, before = stretch.axis, stretch.group, taken.count
     floor, ceiling = axis.floor(key[0]), axis.ceiling(key[0])
     [(ties,)] = yield Count(axis, key, ceiling, group.numbers, most=TIES + 1)
     lower, skip = floor, ties - 1
     if ties > TIES:
         first, end = yield from together(rank(axis, group, floor), rank(axis, group, ceiling))
         lower, skip = (yield from locate(axis, group, first + end - place - 1)), 0
-    yield from _read(collected, _with_value(stretch, key[0]), limit, lower=lower, upper=ceiling, skip=skip, whole=True)
-    limit -= collected.count - before
+    yield from _read(taken, _with_value(stretch, key[0]), limit, lower=lower, upper=ceiling, skip=skip, whole=True)
+    limit -= taken.count - before
     if limit:
-        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=floor)
+        yield from _read(taken, stretch, limit, lower=stretch.lower, upper=floor)
 
 
-def _after(collected: Reading, stretch: Stretch, key: Key) -> Asking[None]:
-    """Collect the rows of a stretch that come after an item, given its key."""
+def _after(taken: Taken, stretch: Stretch, key: Key) -> Asking[None]:
+    """Take the rows of a stretch that come after an item, given its key."""
     axis, group = stretch.axis, stretch.group
-    limit = min(collected.wanted, group.total)
+    limit = min(taken.wanted, group.total)
     if not stretch.falling:
-        yield from _up(collected, stretch, limit, lower=axis.past(key), place=None)
+        yield from _up(taken, stretch, limit, lower=axis.past(key), place=None)
     elif len(axis.columns) == 1:
-        yield from _read(collected, stretch, limit, lower=stretch.lower, upper=key)
+        yield from _read(taken, stretch, limit, lower=stretch.lower, upper=key)
     else:
-        rest, tied = collected.wanted - limit, _with_value(stretch, key[0])
+        rest, tied = taken.wanted - limit, _with_value(stretch, key[0])
         if axis.repeats:
-            yield from _up(collected, tied, limit, lower=axis.past(key), place=None)
+            yield from _up(taken, tied, limit, lower=axis.past(key), place=None)
         else:
-            yield from _read(collected, tied, limit, lower=axis.past(key), upper=tied.upper, whole=True)
-        if collected.wanted > rest:
-            yield from _below(collected, stretch, collected.wanted - rest, axis.floor(key[0]))
+            yield from _read(taken, tied, limit, lower=axis.past(key), upper=tied.upper, whole=True)
+        if taken.wanted > rest:
+            yield from _below(taken, stretch, taken.wanted - rest, axis.floor(key[0]))
 
 
-def _below(collected: Reading, stretch: Stretch, limit: int, upper: Key) -> Asking[None]:
-    """Collect downwards from the first value below `upper`, a key at which a value begins."""
-    axis, group, before = stretch.axis, stretch.group, collected.count
+def _below(taken: Taken, stretch: Stretch, limit: int, upper: Key) -> Asking[None]:
+    """Take downwards from the first value below `upper`, a key at which a value begins."""
+    axis, group, before = stretch.axis, stretch.group, taken.count
     by_values = axis.repeats and group.numbers
-    if by_values or (yield from _read(collected, stretch, limit, lower=stretch.lower, upper=upper)):
-        place = (yield from rank(axis, group, upper)) - 1 - (collected.count - before)
-        limit -= collected.count - before
-        yield from (_down_values if by_values else _down)(collected, stretch, limit, place=place, edge=bool(by_values))
+    if by_values or (yield from _read(taken, stretch, limit, lower=stretch.lower, upper=upper)):
+        place = (yield from rank(axis, group, upper)) - 1 - (taken.count - before)
+        limit -= taken.count - before
+        yield from (_down_values if by_values else _down)(taken, stretch, limit, place=place, edge=bool(by_values))
 
 
 def _read(
-    collected: Reading,
+    taken: Taken,
     stretch: Stretch,
     limit: int,
     *,
@@ -248,7 +248,7 @@ def _read(
     skip: int = 0,
     whole: bool = False,
 ) -> Asking[bool]:
-    """Collect up to `limit` rows of a range in the way that exact counts say is cheapest; tell if there may be more.
+    """Take up to `limit` rows of a range in the way that exact counts say is cheapest; tell if there may be more.
 
     If the group's rows lie evenly, a scan meets one in every `among / total` rows. They may not (the newest reports are
     those still in process), so a scan gives up after PATIENCE times as many rows, and the facets' own ranges are merged
@@ -261,22 +261,22 @@ def _read(
     scan = Read(axis, lower, upper, numbers, limit, skip, stretch.falling)
     lacks_ranges = axis.facet_index is None
     if numbers is None or (lacks_ranges and whole):
-        collected.take((yield scan))
+        taken.take((yield scan))
         return False
-    scanned = (limit + skip) * collected.among // max(stretch.group.total, 1)
+    scanned = (limit + skip) * taken.among // max(stretch.group.total, 1)
     # Rows that share a value mostly share a facet too: a facet's rows are next to one another, or far away.
     likely = limit + skip if axis.repeats else scanned
     limited = replace(scan, most=min(PATIENCE * scanned + LEAST, FARTHEST + likely))
     if lacks_ranges:
         gathers = axis.gathering and stretch.lower is stretch.upper is None and stretch.group.total <= 2 * scanned
-        return collected.take((yield replace(scan, gather=True) if gathers else limited)) < limit and not gathers
+        return taken.take((yield replace(scan, gather=True) if gathers else limited)) < limit and not gathers
     merge = replace(scan, merge=True)
     merged = min(len(numbers) * (limit + skip), stretch.group.total) + len(numbers) * SEEK
     if scanned * (1 if axis.covers_facet else FETCH) >= merged:
-        collected.take((yield merge))
+        taken.take((yield merge))
     elif whole:
-        collected.take((yield scan))
+        taken.take((yield scan))
     else:
         rows = yield limited
-        collected.take(rows if rows[0][0] == limit else (yield merge))
+        taken.take(rows if rows[0][0] == limit else (yield merge))
     return False
