@@ -45,7 +45,6 @@ class Entry(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the same
-        """Run the command."""
         with output.flushed():
             return super().invoke(ctx)
 

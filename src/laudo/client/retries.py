@@ -99,7 +99,6 @@ class Attempts:
         return {"connect": connect, "read": read, "write": read, "pool": left}
 
     def note_answer(self) -> None:
-        """Note that an answer came."""
         self._budget.earn()
 
     def pause(self, failure: LaudoError) -> float:

@@ -73,7 +73,6 @@ class Axis:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns' names."""
         return tuple(column.name for column in self.columns)
 
     @cached_property

@@ -68,7 +68,6 @@ class Points:
     __slots__ = ("_points", "have_grown", "spacing")
 
     def __init__(self, known: Iterable[Point], *, end: Point) -> None:
-        """Start with the known points, in order."""
         self._points = [Point(None, 0, 0), *known, end]
         self.spacing = max(APART, end.place // MOST)
         self.have_grown = False

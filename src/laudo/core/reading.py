@@ -50,7 +50,6 @@ class Taken:
     __slots__ = ("_parts", "among", "count", "wanted")
 
     def __init__(self, wanted: int, *, among: int) -> None:
-        """Start without items."""
         self._parts: list[bytes] = []
         self.count = 0
         self.wanted = wanted

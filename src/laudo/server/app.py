@@ -103,7 +103,6 @@ class List(Endpoint):
     """One of the two lists."""
 
     def __init__(self, service: Service, resource: Resource) -> None:
-        """Answer for one resource of the table."""
         self.name = resource.name
         self._service = service
         self._resource = resource
@@ -147,7 +146,6 @@ class Profile(Endpoint):
     name = "usuario"
 
     def __init__(self, service: Service) -> None:
-        """Answer for the callers of a service."""
         self._service = service
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
@@ -177,7 +175,6 @@ class Ready(Endpoint):
     name = "ready"
 
     def __init__(self, service: Service) -> None:
-        """Answer for the store of a service."""
         self._service = service
 
     def on_get(self, _request: falcon.Request, answer: falcon.Response) -> None:

@@ -69,7 +69,6 @@ class Assets:
         return Constant("home", body.encode(), content_type=falcon.MEDIA_HTML, headers=PAGE_HEADERS)
 
     def docs(self, document: dict[str, Any]) -> Constant:
-        """The reference as a page."""
         body = reference.page(document, base=self.base)
         return Constant("docs", body, content_type=falcon.MEDIA_HTML, headers=PAGE_HEADERS)
 
@@ -79,6 +78,5 @@ _NOT_PRELOADED: Final = frozenset({"docs.js"})
 
 
 def markdown(document: dict[str, Any]) -> Constant:
-    """Give the reference as Markdown."""
     body = reference.markdown(document)
     return Constant("docs", body, content_type="text/markdown; charset=utf-8", headers={"Cache-Control": "no-cache"})

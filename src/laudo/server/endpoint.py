@@ -18,7 +18,6 @@ class Endpoint:
     name: str
 
     def on_options(self, _request: falcon.Request, answer: falcon.Response) -> None:
-        """Name the methods that are allowed."""
         answer.status = falcon.HTTP_204
         answer.set_header("Allow", METHODS)
 
@@ -36,7 +35,6 @@ class Constant(Endpoint):
             self._headers["ETag"] = f'"{blake2b(body, digest_size=12).hexdigest()}"'
 
     def on_get(self, request: falcon.Request, answer: falcon.Response) -> None:
-        """Answer with the body, or with 304."""
         answer.set_headers(self._headers)
         etag = self._headers.get("ETag")
         if etag and matches(request.env.get("HTTP_IF_NONE_MATCH"), etag):

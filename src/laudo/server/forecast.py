@@ -10,7 +10,6 @@ class Forecast:
     """
 
     def __init__(self) -> None:
-        """Expect nothing yet."""
         self._last: Mark = None
         self._is_stable = False
 

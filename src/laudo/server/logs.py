@@ -75,7 +75,6 @@ class Throttled:
     """Writes each text at most once in ten seconds; the texts are few, so all are remembered."""
 
     def __init__(self) -> None:
-        """Begin with no text written."""
         self._written: dict[str, float] = {}
         self._lock = threading.Lock()
 

@@ -45,7 +45,6 @@ class Recent(Generic[K, V]):
                 self._drop(next(iter(self._values)))
 
     def drop(self, key: K) -> None:
-        """Forget a value, if it is kept."""
         with self._lock:
             if key in self._values:
                 self._drop(key)

@@ -51,7 +51,6 @@ def document(*, max_rows: int) -> Json:
 
 
 def encode(document_: Json) -> bytes:
-    """Write the document as JSON."""
     return msgspec.json.format(msgspec.json.encode(document_), indent=2)
 
 

@@ -10,13 +10,11 @@ Json = dict[str, Any]
 
 
 def path(get: Json) -> str:
-    """Give the path of a route."""
     name: str = get["operationId"]
     return "/openapi.json" if name == "openapi" else f"/{name}"
 
 
 def a_list(resource: Resource, *, max_rows: int) -> Json:
-    """Describe one of the lists."""
     return {
         "operationId": resource.name,
         "tags": ["consulta"],
@@ -42,7 +40,6 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
 
 
 def profile() -> Json:
-    """Describe `/usuario`."""
     return {
         "operationId": "usuario",
         "tags": ["consulta"],
@@ -60,12 +57,10 @@ def profile() -> Json:
 
 
 def health() -> Json:
-    """Describe `/health`."""
     return _plain("health", "Responde enquanto o processo está ativo.", "ok")
 
 
 def ready() -> Json:
-    """Describe `/ready`."""
     summary = "Responde 200 quando o banco de dados está acessível e seu esquema não é anterior ao que o serviço usa."
     route = _plain("ready", summary, "ok")
     route["responses"] |= answers.refer(errors.UNAVAILABLE)
@@ -73,7 +68,6 @@ def ready() -> Json:
 
 
 def openapi() -> Json:
-    """Describe `/openapi.json`."""
     return _plain("openapi", "Este documento.", "openapi")
 
 

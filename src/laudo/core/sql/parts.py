@@ -22,7 +22,6 @@ class Clauses:
     __slots__ = ("_clauses", "_params")
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._clauses: list[str] = []
         self._params: list[Any] = []
 
@@ -79,7 +78,6 @@ class Where(Clauses):
     __slots__ = ("_axis", "_dialect")
 
     def __init__(self, axis: Axis, owner: Owner, dialect: Dialect) -> None:
-        """Begin with the owner of an axis' rows."""
         super().__init__()
         self._axis = axis
         self._dialect = dialect

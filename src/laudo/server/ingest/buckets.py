@@ -53,7 +53,6 @@ class Buckets:
         return self._lowers[index + 1] if index + 1 < len(self._lowers) else None
 
     def index(self, bucket: Bucket) -> int:
-        """Give the index of a bucket."""
         return bisect_left(self._lowers, bucket.lower)
 
     def insert(self, index: int, bucket: Bucket) -> None:

@@ -15,22 +15,18 @@ class Conta:
     """The counts of an account's reports, remembered from one transaction to the next."""
 
     def __init__(self, owner: Owner, sizes: Sizes = SIZES) -> None:
-        """Start knowing nothing."""
         self.facets = FacetNumbers(owner)
         self._tallies = tuple(Tally(axis, owner, sizes) for axis in axes.OF_RELATORIO)
 
     @property
     def total(self) -> int:
-        """How many reports there are."""
         return self._tallies[0].total
 
     @property
     def parts(self) -> list[Remembered]:
-        """All that is remembered."""
         return [self.facets, *self._tallies]
 
     def update(self, connection: Connection, diff: Diff) -> None:
-        """Update the counts for changed reports."""
         both = [*self._deltas(diff.before, -1), *self._deltas(diff.after, 1)]
         self.facets.write(connection)
         deltas.apply(connection, both)

@@ -20,7 +20,6 @@ class Delta(NamedTuple):
 
     @property
     def keys(self) -> Iterator[bytes]:
-        """The keys of the rows."""
         return self.tally.axis.encoded(self.columns)
 
     def counted(self) -> RowCounts:

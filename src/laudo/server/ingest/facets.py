@@ -15,7 +15,6 @@ class FacetNumbers:
     """The facets of one account, remembered from one transaction to the next."""
 
     def __init__(self, owner: Owner) -> None:
-        """Start knowing none."""
         self._owner = owner
         self._numbers: dict[Combination, int] = {}
         self._next = 1
@@ -24,12 +23,10 @@ class FacetNumbers:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """The numbers of all facets."""
         return tuple(self._numbers.values())
 
     @property
     def statements(self) -> list[Statement]:
-        """The statements that read what `remember` takes."""
         return [Statement(text, self._owner) for text in (_ALL, _HIGHEST)]
 
     def remember(self, _connection: Connection, found: list[list[Row]]) -> None:

@@ -31,7 +31,6 @@ class Pessoas:
     """The persons of one organization, for the writer of one of its accounts."""
 
     def __init__(self, id_organizacao: int, sizes: Sizes = SIZES) -> None:
-        """Start knowing none."""
         self._id_organizacao = id_organizacao
         self._tallies = tuple(Tally(axis, Owner(id_organizacao, 0), sizes) for axis in axes.OF_PESSOA)
         self.has_old_names = False
@@ -39,12 +38,10 @@ class Pessoas:
 
     @property
     def total(self) -> int:
-        """How many persons there are."""
         return self._tallies[0].total
 
     @property
     def parts(self) -> Sequence[Remembered]:
-        """All that is remembered."""
         return self._tallies
 
     def update(self, connection: Connection, diff: Diff, claimed: Claims) -> bool:

@@ -25,7 +25,6 @@ class Progress:
             self.add(len(chunk))
 
     def add(self, rows: int) -> None:
-        """Count rows done."""
         self._done += rows
         if self._on_progress:
             self._on_progress(min(self._done, self._total), self._total)

@@ -17,7 +17,6 @@ class Statistics:
     """How many reports an account had when its writer last compared them with the planner's statistics."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._last_reports = 0
 
     def analyze_if_grown(self, connection: Connection, reports: int) -> None:

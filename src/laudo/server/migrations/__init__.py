@@ -100,7 +100,6 @@ def _wait_for_writers(connection: Connection) -> None:
 
 
 def _count_words(connection: Connection) -> None:
-    """Count the words of the existing persons."""
     for (id_organizacao,) in connection.fetch(_ORGANIZACOES):
         vocabulary.rebuild(connection, id_organizacao)
 

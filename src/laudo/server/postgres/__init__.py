@@ -96,7 +96,6 @@ class Postgres:
         """Do nothing: a server manages its log by itself."""
 
     def vacuum(self) -> None:
-        """Raise StoreError."""
         raise StoreError(NO_VACUUM)
 
     def close(self) -> None:

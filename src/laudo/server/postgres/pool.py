@@ -58,7 +58,6 @@ class Pool:
         return self._idle_session() or self._new_session()
 
     def give_back(self, session: Session) -> None:
-        """Take a session back."""
         if session.broken:
             self._discard(session)
         elif self._is_reusable(session):

@@ -36,7 +36,6 @@ class Slots:
     """
 
     def __init__(self, number: int) -> None:
-        """Make `number` slots, all of them free."""
         self._free = number
         self._number = number
         self._waits_are_long = False

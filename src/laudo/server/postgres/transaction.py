@@ -77,11 +77,9 @@ class PostgresConnection:
             self._pool.give_back(self._session)
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement."""
         return self._exchange([statement], Session.receive)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run some queries in one round trip."""
         return self._exchange(statements, partial(Session.receive_each, most=len(statements)))
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
@@ -100,7 +98,6 @@ class PostgresConnection:
             raise Locked(LOCKED)
 
     def run_script(self, text: str) -> None:
-        """Run several statements without parameters."""
         self._send_begin()
         self._session.run_script(text)
 

@@ -35,22 +35,18 @@ class SqliteConnection:
             raise
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run one statement and give its rows; a list among its parameters is bound as one array."""
         return self._session.rows(statement.text, statement.params)
 
     def fetch_each(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run some queries, one after the other."""
         return [self._session.rows(statement.text, statement.params) for statement in statements]
 
     def write(self, write: Write, rows: Iterable[Row]) -> None:
-        """Write rows, all of one organization."""
         self._session.write(self.dialect.written(write), rows)
 
     def lock(self, _name: str, *, wait: bool = True) -> None:
         """Return at once: a write transaction already excludes all other writers."""
 
     def run_script(self, text: str) -> None:
-        """Run several statements without parameters."""
         self._session.run_script(text)
 
     def has_column(self, table: str, name: str) -> bool:

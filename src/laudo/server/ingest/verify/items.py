@@ -66,7 +66,6 @@ def repair(connection: Connection, owner: Owner) -> None:
 
 
 def _instant(item: str) -> int | None:
-    """Read an item's `atualizado_em`."""
     try:
         return parse_instant(msgspec.json.decode(item, type=dict[str, Any])["atualizado_em"])
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
