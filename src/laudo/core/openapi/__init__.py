@@ -45,7 +45,7 @@ def document(*, max_rows: int) -> Json:
             },
             "headers": answers.HEADERS,
             "schemas": answers.schemas(),
-            "responses": answers.refusals(),
+            "responses": answers.REFUSALS,
         },
     }
 
@@ -66,7 +66,7 @@ def _head(get: Json) -> Json:
         "operationId": f"{get['operationId']}_head",
         "summary": f"{get['summary']} Somente os cabeçalhos.",
         "responses": {
-            status: {key: part for key, part in answers.resolved(answer).items() if key != "content"}
+            status: {key: part for key, part in answers.REFUSALS.get(status, answer).items() if key != "content"}
             for status, answer in get["responses"].items()
         },
     }

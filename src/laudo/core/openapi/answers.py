@@ -28,18 +28,6 @@ def refer(*kinds: Kind) -> Json:
     return {str(kind.status): {"$ref": f"#/components/responses/{kind.status}"} for kind in kinds}
 
 
-def refusals() -> Json:
-    """Describe every refusal, by status."""
-    return {str(kind.status): _refusal(kind) for kind in DOCUMENTED}
-
-
-def resolved(answer: Json) -> Json:
-    """Give an answer, or what it refers to if it is a reference."""
-    status = answer.get("$ref", "").rpartition("/")[2]
-    refusal: Json = refusals()[status] if status else answer
-    return refusal
-
-
 def schemas() -> Json:
     """Describe every body, each object under its own name: generators of clients would invent one."""
     error = {"error": {"type": "string"}, "message": {"type": "string"}}
@@ -167,6 +155,8 @@ HEADERS: Final[Json] = {
     "Retry-After": _header("Segundos a aguardar antes de tentar novamente.", "1", pattern="^[0-9]+$"),
 }
 """Every header of an answer, by name."""
+REFUSALS: Final[Json] = {str(kind.status): _refusal(kind) for kind in DOCUMENTED}
+"""Every refusal, by status."""
 
 _EXAMPLES: Final[dict[tuple[str, str], object]] = {
     ("relatorios", "status"): "CONCLUIDO",
