@@ -17,7 +17,7 @@ class Names:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises StoreError if there is a file that is not ours; if there is none, `keep` makes it."""
+        """Raises StoreError if there is a file that is not ours; if there is none, `add` makes it."""
         self._path = path
         self._connection = self._open() if path.exists() else None
 
