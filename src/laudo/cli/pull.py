@@ -1,6 +1,7 @@
 """`laudo pull`: mirrors another service into an account of the local store."""
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -61,15 +62,14 @@ def pull(
             current = current.restarted(whole=True)
         ingest = Ingest(database, id_conta)
         with access.client() as client, closing(Names(path.with_name(f"{path.name}.names"))) as names:
-            mirror = Mirror(
-                client, ingest, _matching_state(current, ingest), names=names, save=lambda each: _save(path, each)
-            )
+            current = _matching_state(current, ingest)
+            mirror = Mirror(client, ingest, current, names=names, save=partial(_save, path), notify=output.note)
             resumable = output.resumable(
                 lambda: _kept(mirror),
                 lambda: output.IN_PART if mirror.summary.stored else output.NOTHING_DONE,
             )
             with resumable, progress.counting_lists() as on_progress:
-                mirror.run(on_progress=on_progress, notify=output.note)
+                mirror.run(on_progress)
     return _summarize(mirror)
 
 

@@ -87,55 +87,62 @@ class Summary:
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the list's name, how many of its items have come, and the total."""
-Notify = Callable[[str], None]
-"""Called with what the user should know, in one line."""
 
 
 class Mirror:
     """The mirror of one service in one account. A run does not ask again for what an earlier one has written."""
 
     def __init__(
-        self, client: Laudo, ingest: Ingest, state: State, *, names: Names, save: Callable[[State], None]
+        self,
+        client: Laudo,
+        ingest: Ingest,
+        state: State,
+        *,
+        names: Names,
+        save: Callable[[State], None],
+        notify: Callable[[str], None],
     ) -> None:
+        """`save` keeps the state for the next run; `notify` is called with what the user should know, in one line."""
         self._client = client
         self._ingest = ingest
         self._state = state
         self._names = names
         self._save = save
+        self._notify = notify
         self._rejected: set[str] = set()
         self._unnamed: set[str] = set()
         self.summary = Summary()
         self.resumes = state.place is not None or state.list == "relatorios"
         """Whether an earlier run was interrupted, and this one goes on from there."""
 
-    def run(self, *, on_progress: OnProgress, notify: Notify) -> None:
+    def run(self, on_progress: OnProgress) -> None:
         """Bring the account up to date; raises LaudoError or StoreError, and can then be run again.
 
         The first run walks everything, and then what has changed during that walk.
         """
         if self._state.since is None:
-            self._copy_all(on_progress, notify)
+            self._copy_all(on_progress)
         counted = self.summary.counts
         try:
             if self._state.since is not None:
-                self._copy_changes(self._state.since, on_progress, notify)
+                self._copy_changes(self._state.since, on_progress)
             self._ingest.erase_old_names()
         finally:
             if sum(counted):  # Then the newest reports came twice, the second time mostly unchanged.
                 self.summary.counts = self.summary.counts._replace(unchanged=counted.unchanged, stale=counted.stale)
             self._names.delete()
 
-    def _copy_all(self, on_progress: OnProgress, notify: Notify) -> None:
+    def _copy_all(self, on_progress: OnProgress) -> None:
         state = self._state
         state.began = state.began or datetime.now(UTC)
         if state.list == "pessoas":
-            for people in _tracked("pessoas", self._resume(self._client.pessoas_in_batches, notify), on_progress):
+            for people in _tracked("pessoas", self._resume(self._client.pessoas_in_batches), on_progress):
                 self._names.add(people.itens)
                 self._save_place("pessoas", people.place)
                 self.summary.names += len(people.itens)
             self._save_place("relatorios", None)
-        for batch in _tracked("relatorios", self._resume(self._client.relatorios_in_batches, notify), on_progress):
-            self._write(batch, notify)
+        for batch in _tracked("relatorios", self._resume(self._client.relatorios_in_batches), on_progress):
+            self._write(batch)
             state.newest = max(filter(None, (state.newest, *_instants(batch))), default=None)
             self._save_place("relatorios", batch.place)
         state.since = state.newest and min(state.newest, state.began)
@@ -143,7 +150,7 @@ class Mirror:
         state.whole = False
         self._save_place("pessoas", None)
 
-    def _resume(self, walk: Callable[..., Iterator[Batch[I]]], notify: Notify) -> Iterator[Batch[I]]:
+    def _resume(self, walk: Callable[..., Iterator[Batch[I]]]) -> Iterator[Batch[I]]:
         """Walk from the saved place, or from the start if the service refuses that: its key or limit has changed."""
         place, started = self._state.place, False
         try:
@@ -153,10 +160,10 @@ class Mirror:
         except BadRequestError:
             if place is None or started:
                 raise
-            notify(f"the service no longer knows the place in {self._state.list}: they are read from the start")
+            self._notify(f"the service no longer knows the place in {self._state.list}: they are read from the start")
             yield from walk()
 
-    def _copy_changes(self, known: datetime, on_progress: OnProgress, notify: Notify) -> None:
+    def _copy_changes(self, known: datetime, on_progress: OnProgress) -> None:
         """Walk both lists, the newest items first, until they are already known."""
         began = datetime.now(UTC)
         newest = min(known, began)
@@ -166,7 +173,7 @@ class Mirror:
             if any(item.atualizado_em < since for item in people.itens):
                 break
         for batch in _tracked("relatorios", self._client.relatorios_in_batches(), on_progress):
-            self._write(batch, notify, since)
+            self._write(batch, since)
             newest = max((newest, *_instants(batch)))
             if any(item.atualizado_em < since for item in batch.itens):
                 break
@@ -181,15 +188,15 @@ class Mirror:
         self._state.made_at, self._state.version = self._ingest.store_version()
         self._save(self._state)
 
-    def _write(self, batch: Batch[Listed], notify: Notify, since: datetime | None = None) -> None:
+    def _write(self, batch: Batch[Listed], since: datetime | None = None) -> None:
         """Write the reports that are not older than `since`."""
         self.summary.total = batch.total
         recent = [item for item in batch.itens if since is None or item.atualizado_em >= since]
         # A report may be here with a name that was requested before this report changed it: so it is written again.
-        counts = self._ingest.write(list(self._accepted(recent, notify)), equal_wins=True)
+        counts = self._ingest.write(list(self._accepted(recent)), equal_wins=True)
         self.summary.counts = self.summary.counts.plus(counts)
 
-    def _accepted(self, itens: Sequence[Listed], notify: Notify) -> Iterator[Relatorio]:
+    def _accepted(self, itens: Sequence[Listed]) -> Iterator[Relatorio]:
         names = self._names.find({item.numero_documento for item in itens if _is_person(item)})
         for item in itens:
             cpf, name = item.numero_documento, ""
@@ -200,9 +207,9 @@ class Mirror:
             try:
                 yield fields.accept(draft, verify=False)
             except FaultError as fault:
-                self._reject(item.numero, fault, notify)
+                self._reject(item.numero, fault)
 
-    def _reject(self, numero: str, fault: FaultError, notify: Notify) -> None:
+    def _reject(self, numero: str, fault: FaultError) -> None:
         """Count and name a rejected report once in a run; its numero is shown only if valid: it could hold anything."""
         if not _is_first(self._rejected, numero):
             return
@@ -210,7 +217,7 @@ class Mirror:
         prefix = ""
         with suppress(ValueError):
             prefix = f"{UUID.parse(numero)}: "
-        notify(f"rejected: {prefix}{fault}")
+        self._notify(f"rejected: {prefix}{fault}")
 
     def _ask_name(self, cpf: str) -> str:
         """Ask for one person who was not in the list when it was walked; if that fails, the name known before stays.
