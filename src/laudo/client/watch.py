@@ -16,19 +16,6 @@ DONE: Final = "CONCLUIDO"
 class Watch:
     """One wait. If the service knows ETags, an answer that has not changed costs it next to nothing."""
 
-    __slots__ = (
-        "_call",
-        "_end",
-        "_etag",
-        "_failure",
-        "_margin",
-        "_numero",
-        "_pause",
-        "_retry_after",
-        "_status",
-        "_timing",
-    )
-
     def __init__(self, numero: str | UUID, *, timeout: float, timing: Timing) -> None:
         """`timeout` is in seconds, above 0; raises ParameterError, also if `numero` is malformed."""
         check_seconds("timeout", timeout)
