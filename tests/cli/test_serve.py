@@ -162,7 +162,8 @@ from laudo.cli import signals
 
 signal.signal(signal.SIGTERM, lambda *_: None)
 os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
-signals.block_except_in_workers()
+signals.block()
+signals.unblock_in_workers()
 child = os.fork()
 if not child:
     os._exit(0)

@@ -53,7 +53,7 @@ def run(settings: Settings) -> None:
             if settings.rehearse:
                 output.note(f"rehearsing {','.join(settings.rehearse)}: some requests are refused or answered late")
             on_failure.pop_all()
-            signals.block_except_in_workers()
+            signals.unblock_in_workers()
             _end_on_signal(server)
             _announce(settings, server)
             with _end_workers_on_failure(server):

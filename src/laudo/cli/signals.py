@@ -4,15 +4,11 @@ import os
 import signal
 
 
-def block_except_in_workers() -> None:
-    """Block the signals until a thread waits for them; workers obey them as soon as they are forked.
-
-    Workers are forked, which was the default before Python 3.14.
-    """
+def unblock_in_workers() -> None:
+    """Let workers obey the signals as soon as they are forked, which was the default before Python 3.14."""
     from multiprocessing import set_start_method
 
     set_start_method("fork", force=True)
-    block()
     os.register_at_fork(after_in_child=_reset_in_child)
 
 
