@@ -218,10 +218,10 @@ export function SidePanel({ below, close, children, ...attributes }) {
 
 /** Whether a media query matches; follows changes. @param {string} query */
 export function useMedia(query) {
-  const [matches, setHolds] = useState(() => matchMedia(query).matches);
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
   useEffect(() => {
     const media = matchMedia(query);
-    const check = () => setHolds(media.matches);
+    const check = () => setMatches(media.matches);
     media.addEventListener("change", check);
     return () => media.removeEventListener("change", check);
   }, [query]);
