@@ -145,7 +145,7 @@ def _down_values(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge
         if rows > scannable:
             one_is_enough = end - start >= limit
             lower = ceiling if one_is_enough else (yield from _farthest(axis, ceiling, max(scannable, FARTHEST)))
-        if axis.encode(lower) < axis.encode(ceiling):
+        if lower < ceiling:
             yield from _read(taken, stretch, limit, lower=lower, upper=ceiling, skip=start - first, whole=True)
             place -= taken.count - before
         else:

@@ -90,7 +90,7 @@ def span(bounds: Bounds, group: Group) -> Asking[Span]:
         first = (yield from rank(axis, group, lower)) if lower else 0
         end = (yield from rank(axis, group, upper)) if upper else group.total
         return Span(first, end - first)
-    if axis.encode(upper) <= axis.encode(lower):
+    if upper <= lower:
         return Span(None, 0)
     early, late = yield from together(_holder(axis, lower), _holder(axis, upper))
     if early.lower == late.lower:
