@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from laudo.core import leads, plan, query
-from laudo.core.axes import PESSOA_CPF, PESSOA_RECENCY, Axis
+from laudo.core.axes import PESSOA_CPF, PESSOA_NOME, PESSOA_RECENCY, Axis
 from laudo.core.cursor import After
 from laudo.core.facets import Facets
 from laudo.core.lookups import Asked, Count, Found, Holding, LookUp, Plain, Rows, Together, Words
@@ -125,6 +125,12 @@ def test_collecting_is_weighed_by_the_persons_met_not_by_those_that_match() -> N
     assert not taken.collect
 
 
+def test_two_words_looked_up_together_lead_only_to_persons_with_both() -> None:
+    _, [taken] = asked("nome=maria+silva", Counted(100, lead=Lead(("maria", "silva"), HAVE["maria"])))
+    assert isinstance(taken, Plain)
+    assert taken.collect
+
+
 def test_a_rare_word_leads_even_beside_a_range() -> None:
     _, looked_up = asked("nome=maria+iris&atualizado_em_de=2026-01-01")
     assert isinstance(last := looked_up[-1], Plain)
@@ -137,6 +143,20 @@ def test_beside_a_wide_range_the_cheaper_lead_is_used(nome: str, through: Words 
     _, looked_up = asked(f"nome={nome}&atualizado_em_de=2026-01-01")
     counting = next(each for each in looked_up if isinstance(each, Plain))
     assert (counting.through, counting.counted) == (through, True)
+
+
+@pytest.mark.parametrize(("sort", "is_walked"), [("nome", True), ("cpf", False)])
+def test_a_walk_meets_few_names_only_if_their_range_lies_in_its_order(sort: str, *, is_walked: bool) -> None:
+    lead = Lead(PESSOA_NOME, 2_000, "maria")
+    _, [taken] = asked(f"nome=maria+silva&sort={sort}", Counted(1_000, lead=lead))
+    assert isinstance(taken, Plain)
+    assert taken.collect is not is_walked
+
+
+def test_a_walk_by_instant_meets_only_the_rows_of_the_period() -> None:
+    _, [*_, taken] = asked("nome=silva&atualizado_em_de=2026-01-01", Counted(30))
+    assert isinstance(taken, Plain)
+    assert not taken.collect
 
 
 def test_testing_names_in_an_index_is_cheaper_than_fetching_persons() -> None:
