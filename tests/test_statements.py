@@ -9,7 +9,7 @@ import pytest
 from factories import Account, Store, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core import plan, query, reading, resources, sql
-from laudo.core.axes import RELATORIO_MENSAGEM, RELATORIO_RECENCY, Axis, Key
+from laudo.core.axes import PESSOA_CPF, PESSOA_NOME, RELATORIO_MENSAGEM, RELATORIO_RECENCY, Axis, Bounds, Key
 from laudo.core.facets import Facets
 from laudo.core.lookups import Count, Plain, Read
 from laudo.core.sql import POSTGRES, SQLITE, Owner, Statement
@@ -492,6 +492,26 @@ def test_the_server_tests_facets_with_a_hash_unless_an_index_has_them(axis: Axis
     """Comparing 90 thousand rows with each of six thousand facets took 2 s; looking them up in a hash takes 0.1 s."""
     asked = sql.statement(Count(axis, None, None, (1, 2)), Owner(1, 1), POSTGRES).text
     assert ("facet = ANY" in asked, "(SELECT unnest(?::bigint[]))" in asked) == (not is_tested, is_tested)
+
+
+@pytest.mark.parametrize(
+    ("axis", "across", "tested"),
+    [
+        (RELATORIO_MENSAGEM, Bounds(RELATORIO_RECENCY, (7, b""), None), "recency + 0 >= ?"),
+        (PESSOA_NOME, Bounds(PESSOA_CPF, ("5",), None), "cpf || '' >= ?"),
+    ],
+)
+def test_the_server_cannot_choose_the_index_of_a_range_that_is_only_tested(
+    axis: Axis, across: Bounds, tested: str
+) -> None:
+    assert tested in sql.statement(Count(axis, None, None, None, across=across), Owner(1, 1), POSTGRES).text
+
+
+def test_a_range_of_rows_with_one_value_has_a_test_for_each_column() -> None:
+    """PostgreSQL ends a range of pairs only where the first column passes its bound: it would read on to there."""
+    read = Read(RELATORIO_MENSAGEM, ("Válido.", b"1"), ("Válido.", b"2"), None, 25)
+    asked = sql.statement(read, Owner(1, 1), POSTGRES).text
+    assert "mensagem = ? AND numero >= ? AND numero < ?" in asked
 
 
 @pytest.mark.parametrize(
