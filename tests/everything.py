@@ -162,8 +162,7 @@ def _write(store: Store) -> list[Account]:
 def _remove(database: Database, account: Account, reports: list[Relatorio]) -> None:
     """Find and delete some of an organization's reports, by document and by age."""
     with database.snapshot() as connection:
-        owners = accounts.owners(connection, account.id_organizacao)
-        assert list(removal.reports_of(connection, owners, reports[1].numero_documento))
+        assert list(removal.reports_of(connection, account.id_organizacao, reports[1].numero_documento))
     removing = removal.Removal(database, account.id_organizacao, sizes=SMALL)
     assert sum(gone.reports for gone in removing.delete_documents([each.numero_documento for each in reports[:9]]))
     oldest = min(each.atualizado_em for each in reports[9:20])

@@ -7,10 +7,11 @@ import pytest
 
 import postgres_server
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio, versions
+from forwarding import Forwarding, ForwardingConnection
 from laudo.core import axes
 from laudo.core.sql import Owner, Statement
 from laudo.server import accounts, migrations
-from laudo.server.database import StoreError
+from laudo.server.database import Connection, Row, StoreError
 from laudo.server.ingest import removal
 from laudo.server.ingest.removal import Removal
 from laudo.server.ingest.verify import verify
@@ -48,7 +49,8 @@ def test_removing_persons_deletes_from_all_accounts_in_small_transactions(
     assert acme.get("/relatorios").total == 32
     assert list(verify(store.database)) == []
     with store.database.snapshot() as connection:
-        assert [list(removal.reports_of(connection, owners, cpf(n))) == [] for n in (3, 4)] == [True, False]
+        found = [list(removal.reports_of(connection, owners[0].id_organizacao, cpf(n))) for n in (3, 4)]
+    assert [len(each) for each in found] == [0, 3 * 4]
 
 
 @pytest.mark.parametrize("most", [1, 7, 1000])
@@ -112,6 +114,42 @@ def test_a_removal_includes_accounts_created_meanwhile(
     create()
     assert reports + sum(each.reports for each in going) == 3 * 4 + 2 * 5
     assert list(verify(store.database)) == []
+
+
+class Counting(Forwarding):
+    """A store that counts the statements of its transactions."""
+
+    statements = 0
+
+    def writing(self, connection: Connection) -> Connection:
+        return _CountingConnection(connection, self)
+
+    def reading(self, connection: Connection) -> Connection:
+        return self.writing(connection)
+
+
+class _CountingConnection(ForwardingConnection[Counting]):
+    def fetch(self, statement: Statement) -> list[Row]:
+        self._store.statements += 1
+        return super().fetch(statement)
+
+
+def test_accounts_without_such_reports_cost_no_statements(store: Store, owners: list[Owner], account: Account) -> None:
+    def statements() -> int:
+        store.write(account, [relatorio(7, numero_documento=cpf(7), atualizado_em=NOON)])
+        counting = Counting(store.database)
+        removing = Removal(counting, account.id_organizacao, sizes=SMALL)
+        assert [each.reports for each in removing.delete_documents([cpf(7)])] == [1]
+        assert [each.reports for each in removing.delete_before(NOON)] == [0]
+        with counting.snapshot() as connection:
+            assert len(list(removal.reports_of(connection, account.id_organizacao, cpf(8)))) == 3 * 4
+        return counting.statements
+
+    list(_removal(store, owners).delete_documents([cpf(7)]))
+    before = statements()
+    for _ in range(20):
+        store.account(account.id_organizacao)
+    assert statements() == before
 
 
 def test_a_removal_that_deletes_nothing_changes_no_version(store: Store, owners: list[Owner]) -> None:

@@ -59,6 +59,8 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
     lines = rejected = reports = 0
     printed: set[str] = set()
     with opened(settings) as database:
+        with database.snapshot() as connection:
+            owners(connection, id_organizacao)
         for number, document in filter(None, parse_lines(source.lines(), kind)):
             lines += 1
             if not isinstance(document, str):
@@ -69,7 +71,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
                 continue
             printed.add(document)
             with database.snapshot() as connection:
-                for report in removal.reports_of(connection, owners(connection, id_organizacao), document):
+                for report in removal.reports_of(connection, id_organizacao, document):
                     reports += 1
                     click.echo(terminal.escaped(_line(report)))
     if rejected == lines:
