@@ -24,7 +24,7 @@ from laudo.server import accounts, app, migrations, roles
 from laudo.server.accounts import Level
 from laudo.server.config import Settings
 from laudo.server.database import Connection, Database, Row, StoreError
-from laudo.server.ingest import counting
+from laudo.server.ingest import counting, words
 from laudo.server.ingest.copying import Copy, reports
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
@@ -316,6 +316,18 @@ def test_copying_again_removes_a_former_name_from_the_target_file(files: World) 
         )
         run(files.source, target)
         assert held() == is_held
+
+
+def test_copying_rewrites_the_index_of_words_once_for_all_organizations(
+    files: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten: list[Connection] = []
+    monkeypatch.setattr(words, "erase_removed", rewritten.append)
+    target = files.target()
+    run(files.source, target)
+    with target.snapshot() as connection:
+        assert len(accounts.organizacoes(connection)) > 1
+    assert len(rewritten) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -17,7 +17,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import BUCKET
 from laudo.server import migrations
 from laudo.server.database import Connection, StoreError, WordsDamagedError
-from laudo.server.ingest import counting, verify
+from laudo.server.ingest import counting, verify, words
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.ingest.verify import orphans
@@ -543,6 +543,17 @@ def test_reports_without_an_instant_are_repairable_if_their_items_have_it(store:
     run(store, f"UPDATE relatorio SET item = '{{}}' WHERE numero IN ({newest})")
     found = [each for each in verify.verify(store.database) if "reports with an instant" in each.what]
     assert [(each.rows, each.remedy is None) for each in found] == [(3, True), (2, False)]
+
+
+def test_a_repair_rewrites_the_index_of_words_once_for_all_organizations(
+    store: Store, accounts: list[Account], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten: list[Connection] = []
+    monkeypatch.setattr(words, "erase_removed", rewritten.append)
+    assert len({account.id_organizacao for account in accounts}) > 1
+    run(store, "UPDATE pessoa SET nome = nome || '!'")
+    assert repaired(store) == []
+    assert len(rewritten) == 1
 
 
 @pytest.mark.usefixtures("accounts")

@@ -95,6 +95,9 @@ class Copy:
                 recount.organizacao(writing, id_organizacao, progress)
                 version = self._versions[Owner(id_organizacao, 0)]
                 writing.write(_COUNTED_ORGANIZACAO, [(id_organizacao, version, version)])
+        if organizacoes:  # Once: it rewrites the index, which is one for all organizations.
+            with self._target.transaction() as writing:
+                words.erase_removed(writing)
         progress.end()
 
     def compare(self, on_progress: OnProgress | None = None) -> Iterator[str]:

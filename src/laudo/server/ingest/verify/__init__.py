@@ -84,6 +84,9 @@ def repair(
     for id_organizacao in sorted(organizacoes):
         with database.transaction() as connection:
             recount.organizacao(connection, id_organizacao, progress, sizes=sizes)
+    if organizacoes:  # Once: it rewrites the index, which is one for all organizations.
+        with database.transaction() as connection:
+            words.erase_removed(connection)
     progress.end()
 
 

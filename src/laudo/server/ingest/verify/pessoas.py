@@ -102,7 +102,7 @@ def _compared(id_organizacao: int, what: str, kept: Entries, expected: Entries) 
 
 
 def repair(connection: Connection, id_organizacao: int, progress: Progress) -> None:
-    """Rewrite the persons that differ, and their words; nothing of other names stays in the index."""
+    """Rewrite the persons that differ, and their words; other names stay in the index until `words.erase_removed`."""
     wrong: list[str] = []
     new: list[PessoaRow] = []
     for stored, expected in _pairs(connection, id_organizacao, progress):
@@ -112,7 +112,6 @@ def repair(connection: Connection, id_organizacao: int, progress: Progress) -> N
         if len(wrong) + len(new) >= counting.CHUNK:
             _replace(connection, id_organizacao, wrong, new)
     _replace(connection, id_organizacao, wrong, new)
-    words.erase_removed(connection)
 
 
 def rows_to_read(connection: Connection, owners: Iterable[Owner]) -> int:
