@@ -199,6 +199,7 @@ def _keep_accounts(store: Store, account: Account) -> None:
     with store.database.snapshot() as connection:
         for listed in (accounts.organizacoes, accounts.contas, accounts.usuarios, accounts.tokens):
             assert listed(connection)
+        assert accounts.has_tokens(connection)
     for level, number in (
         (Level.USER, account.id_usuario),
         (Level.ACCOUNT, account.id_conta),

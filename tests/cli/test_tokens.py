@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from laudo.core.sql import Statement
+from laudo.server import accounts
 from laudo.server.stores import open_store
 from laudo.server.tokens import presented
 from shell import LAUDO, Shell, one_line
@@ -35,6 +36,12 @@ def test_an_unknown_user_creates_no_key_file(laudo: Shell) -> None:
     result = laudo("token", "create", "--user", "404")
     assert one_line(result) == "error: there is no user 404; hint: laudo user list"
     assert not laudo.key_file.exists()
+
+
+def test_creating_a_token_does_not_read_the_others(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accounts, "tokens", pytest.fail)
+    for number in (1, 2):
+        assert f"token {number} of user 1" in laudo("token", "create", "--user", "1").stderr
 
 
 def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> None:

@@ -179,7 +179,7 @@ def _require_store(settings: Settings) -> bytes:
 
     try:
         with opened(settings) as store, store.snapshot() as connection:
-            is_new = not accounts.tokens(connection)
+            is_new = not accounts.has_tokens(connection)
     except database.Unavailable as error:
         if stores.file_path(settings.store):
             raise

@@ -48,7 +48,7 @@ def create(
     with opened(settings, write=True) as database:
         with database.snapshot() as connection:
             accounts.owner_of(connection, id_usuario)
-            is_first = not accounts.tokens(connection)
+            is_first = not accounts.has_tokens(connection)
         text = _read_token() if from_stdin else new_token()
         key = options.key(settings, create=is_first)
         with database.transaction() as connection:

@@ -193,6 +193,11 @@ def tokens(connection: Connection) -> list[Token]:
     return [Token(*row) for row in connection.fetch(Statement(text))]
 
 
+def has_tokens(connection: Connection) -> bool:
+    """Tell whether the store has any token, in whatever state."""
+    return bool(connection.fetch(Statement("SELECT id_token FROM token LIMIT 1")))
+
+
 def _insert(connection: Connection, table: str, **values: str | int | bytes | None) -> None:
     names, placeholders = ", ".join(values), ", ".join("?" * len(values))
     text = f"INSERT INTO {table} ({names}) VALUES ({placeholders})"  # noqa: S608 - names of this module
