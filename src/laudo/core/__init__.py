@@ -6,8 +6,8 @@ The words of plans, from what is asked to what is read:
   no other row has. An axis **repeats** if any number of rows may share a value. An order is **falling** if it reads
   values downwards; ties go up all the same (`axes`).
 - **group**: facets whose rows are read together; `numbers` are the facets' numbers, None stands for all (`facets`).
-- **target**: the page looked for. **after**: an item that comes before it, `skip` rows away; a client's walk by cursor
-  has seen it last (`target`, `cursor`).
+- **target**: the page looked for. **taken**: its items found so far, in whichever way (`reading`). **after**: an item
+  that comes before it, `skip` rows away; a client's walk by cursor has seen it last (`target`, `cursor`).
 - **bounds**: a range of an axis that a filter asks for. **lower**, **upper**: any two keys between which rows are read.
 - **limit**: how many rows are wanted. **most**: how many rows a look-up may look at, or a lead leads to. **among**: how
   many rows of any facets there are where the wanted ones are, which tells how many a scan is likely to meet.
