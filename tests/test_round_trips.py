@@ -230,6 +230,17 @@ def test_no_page_is_fetched_ahead_for_a_token_over_its_rate_limit(
     assert counted.since() == (2, 2 * KNOWN_CALLER)
 
 
+def test_a_page_is_fetched_ahead_for_a_token_within_its_rate_limit(
+    new_app: NewApp, counted: Counted, store: Store, account: Account
+) -> None:
+    store.write(account, many(240))
+    client = Client(new_app(counted, rate_limit=1000, cache_bytes=0), account.token)
+    assert client.get("/usuario").status == 200
+    counted.since()
+    assert client.get("/relatorios").total == 240
+    assert counted.since()[0] == 1
+
+
 STEPS = {
     "/relatorios?page=3": 5,
     "/relatorios?page=3&status=CONCLUIDO": 5,
