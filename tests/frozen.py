@@ -16,7 +16,7 @@ import apsw
 from msgspec.structs import replace
 
 from factories import Store
-from laudo.core.sql import Statement
+from laudo.core.sql import POSTGRES, SQLITE, Statement
 from laudo.server import migrations, schema
 from laudo.server.database import Database
 from laudo.server.ingest import records, words
@@ -67,8 +67,7 @@ class Frozen:
 
 def last_migrations() -> dict[str, str]:
     """Give the last migration of each engine that this version knows."""
-    folder = Path(migrations.__file__).parent
-    return {engine: max(path.name for path in (folder / engine).iterdir()) for engine in ("sqlite", "postgres")}
+    return {engine.name: schema.files(schema.folder(engine))[-1].name for engine in (SQLITE, POSTGRES)}
 
 
 def _freeze() -> None:
