@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -86,10 +86,10 @@ def migrate(settings: Settings, *, grants: bool) -> None:
 
     if grants and stores.file_path(settings.store):
         raise output.Failure("a SQLite store has no roles: whoever may read or write the file may use the store")
-    applied, is_newer = _migrate(settings)
-    unchanged = _NEWER if is_newer else "the store is up to date"
     show = output.note if grants else output.summary  # Then stdout has only the SQL.
-    show("\n".join(f"applied {name}" for name in applied) or unchanged)
+    applied, is_newer = _migrate(settings, show)
+    if not applied:
+        show(_NEWER if is_newer else "the store is up to date")
     if grants:
         _grant(settings, fail_code=output.IN_PART if applied else output.NOTHING_DONE)
 
@@ -110,17 +110,22 @@ def show_config(*, config_file: Path | None, json_: bool, **given: object) -> No
     output.listing(items, as_json=json_)
 
 
-def _migrate(settings: Settings) -> tuple[list[str], bool]:
-    """Bring the schema up to date; gives what was applied, and whether the store is newer than this version."""
+def _migrate(settings: Settings, show: Callable[[str], object] = lambda _text: None) -> tuple[list[str], bool]:
+    """Bring the schema up to date, and `show` each step; gives the steps, and whether the store is newer than this."""
     from laudo.server import schema
     from laudo.server.migrations import migrate as bring_up_to_date
     from laudo.server.stores import open_store
 
     applied: list[str] = []
+
+    def on_applied(name: str) -> None:
+        applied.append(name)
+        show(f"applied {name}")
+
     hint = "run `laudo migrate` again to finish"
     kept = output.resumable(lambda: f"{', '.join(applied)}; hint: {hint}" if applied else "")
     with kept, closing(open_store(settings.store, write=True)) as database:
-        bring_up_to_date(database, on_applied=applied.append)
+        bring_up_to_date(database, on_applied=on_applied)
         with database.snapshot() as connection:
             return applied, schema.is_newer(connection)
 
