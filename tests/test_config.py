@@ -174,6 +174,8 @@ def test_variables_that_only_resemble_those_of_kubernetes_are_refused(name: str,
         ("rehearse", "400=10"),
         ("rehearse", "404=10"),
         ("rehearse", "5=10"),
+        ("rehearse", "cut"),
+        ("rehearse", "cuts=1"),
         ("rehearse", "0.0001s=10"),
         ("rehearse", "1000s=10"),
         ("rehearse", "503=10;429=10"),
@@ -219,7 +221,7 @@ def test_rehearse_is_a_toml_list_or_a_text_separated_by_commas(value: object) ->
     assert config.load({"rehearse": value}, {}, None).rehearse == ("503=10", "5s=2")
 
 
-@pytest.mark.parametrize("value", ["401=25,429=25,500=25,503=25", "999.999s=100", "0s=0", ""])
+@pytest.mark.parametrize("value", ["401=25,429=25,500=25,503=25", "999.999s=100", "cut=100", "0s=0", ""])
 def test_rehearsed_percentages_may_add_up_to_0_or_100(value: str) -> None:
     assert ",".join(config.load({"rehearse": value}, {}, None).rehearse) == value
 

@@ -45,7 +45,7 @@ def test_threads_together_get_the_configured_shares(monkeypatch: pytest.MonkeyPa
     rehearsal = Rehearsal(("1s=10", "2s=90"))
     with ThreadPoolExecutor(8) as pool:
         for _ in range(2000):
-            pool.submit(rehearsal.refuse_or_delay)
+            pool.submit(rehearsal.befall, {})
     assert Counter(slept) == {1.0: 200, 2.0: 1800}
 
 
@@ -95,6 +95,24 @@ def test_a_delayed_answer_has_the_same_body(
     assert {answer.body for answer in answers if answer.status == 200} == {plain.body}
     assert Counter(slept) == {0.25: 90, 5: 60}
     assert sum(answer.status == 503 for answer in answers) == 90
+
+
+@pytest.mark.parametrize("path", ["/relatorios", "/usuario", "/relatorios?page=0"])
+def test_an_answer_that_is_cut_announces_more_than_it_sends(account: Account, client: NewClient, path: str) -> None:
+    plain = client(account.token).get(path)
+    asking = client(account.token, rehearse=("cut=20",))
+    answers = [asking.get(path) for _ in range(100)]
+    assert {(answer.status, answer.headers["content-length"]) for answer in answers} == {
+        (plain.status, str(len(plain.body)))
+    }
+    assert Counter(answer.body for answer in answers) == {plain.body: 80, plain.body[: len(plain.body) // 2]: 20}
+
+
+def test_an_answer_without_a_body_is_not_cut(account: Account, client: NewClient) -> None:
+    asking = client(account.token, rehearse=("cut=100",))
+    known = {"If-None-Match": client(account.token).get("/relatorios").headers["etag"]}
+    answers = [asking.head("/relatorios"), asking.ask("GET", "/relatorios", headers=known)]
+    assert [(answer.status, answer.body) for answer in answers] == [(200, b""), (304, b"")]
 
 
 @pytest.mark.usefixtures("let_pass")

@@ -125,7 +125,7 @@ def test_help_quotes_values_with_spaces(empty: Shell) -> None:
 def test_help_shows_an_example_of_rehearse(empty: Shell) -> None:
     for command in ("serve", "demo"):
         shown = " ".join(empty.prints(command, "--help").split())
-        assert re.search(r"--rehearse TEXT [^[]* 503=10,5s=2 ", shown), command
+        assert re.search(r"--rehearse TEXT [^[]* 503=10,5s=2,cut=1 ", shown), command
 
 
 def test_help_of_demo_shows_its_own_defaults(empty: Shell) -> None:

@@ -31,6 +31,20 @@ def test_the_async_client_gives_the_same_items(client: Laudo, server: Server) ->
     assert awaiting.run(walk()) == [pessoa.cpf for pessoa in client.pessoas(nome="maria")]
 
 
+def test_a_walk_is_complete_although_answers_break_off(client: Laudo, place: Place) -> None:
+    def is_cut(server: Server) -> bool:
+        try:
+            server.ask("/usuario")
+        except EOFError:
+            return True
+        return False
+
+    with serving(place, "--workers", "1", "--rehearse", "cut=5") as server:
+        assert sum(is_cut(server) for _ in range(100)) == 5
+        with Laudo(server.url, place.token) as other:
+            assert list(other.relatorios(rows=100)) == list(client.relatorios(rows=500))
+
+
 def test_contar_agrees_with_a_walk(client: Laudo) -> None:
     found = sum(item.status == "CONCLUIDO" for item in client.relatorios(rows=500))
     assert client.contar(status="CONCLUIDO") == found > 0

@@ -51,7 +51,8 @@ def run(settings: Settings) -> None:
         with metrics.start(settings):  # first, so that their port is not free for the service
             server = _server(settings)
             if settings.rehearse:
-                output.note(f"rehearsing {','.join(settings.rehearse)}: some requests are refused or answered late")
+                planned = ",".join(settings.rehearse)
+                output.note(f"rehearsing {planned}: some requests are refused, delayed or answered in part")
             on_failure.pop_all()
             signals.unblock_in_workers()
             _end_on_signal(server)

@@ -95,7 +95,7 @@ class Service:
         caller, rows = self.callers.admit(request.env[MARK], token, make_extra)
         request.context.caller = caller
         self.limits.spend(caller.id_token)
-        request.context.delay = self._rehearsal.refuse_or_delay()
+        request.context.delay = self._rehearsal.befall(request.env)
         return caller, rows
 
 

@@ -123,7 +123,7 @@ class Settings:
     rehearse: tuple[str, ...] = _row(
         TROUBLES,
         (),
-        "For testing clients: of every 100 requests, 503=10,5s=2 refuses 10 and answers 2 five seconds late.",
+        "For testing clients: of 100 requests, 503=10,5s=2,cut=1 refuses 10, delays 2 by 5 s and cuts off 1 answer.",
     )
 
     @property

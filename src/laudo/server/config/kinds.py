@@ -64,7 +64,7 @@ def _troubles(text: str) -> tuple[str, ...]:
     return troubles
 
 
-_TROUBLE: Final = re.compile(r"(?P<what>401|429|500|503|[0-9]{1,3}(\.[0-9]{1,3})?s)=(?P<share>[0-9]{1,3})").fullmatch
+_TROUBLE: Final = re.compile(r"(?a)(?P<what>401|429|500|503|\d{1,3}(\.\d{1,3})?s|cut)=(?P<share>\d{1,3})").fullmatch
 _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://[a-z0-9.-]+(:[0-9]{1,5})?").fullmatch
 """An origin as browsers write it, without the scheme's default port: with that, none would ever be equal."""
 _BOOLEANS: Final = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
@@ -76,5 +76,5 @@ ADDRESS: Final = _matching(r"[0-9A-Za-z:_-]{1,63}(\.[0-9A-Za-z:_-]{1,63})*\.?", 
 FILE: Final = _matching(r"[^\x00-\x1f]+", "the path of a file")
 ORIGINS: Final = Kind(_origins, "origins such as https://app.example.com, without a default port, separated by commas")
 TROUBLES: Final = Kind(
-    _troubles, "shares of 401, 429, 500, 503 or seconds of delay, such as 503=10,5s=2, in total at most 100"
+    _troubles, "shares of 401, 429, 500, 503, seconds of delay or cut, such as 503=10,5s=2,cut=1, in total at most 100"
 )
