@@ -1,10 +1,14 @@
-"""Waits for coroutines, and for data on a file descriptor."""
+"""Waits for coroutines, for data on a file descriptor, and until something is true."""
 
 import asyncio
 import select
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from time import monotonic, sleep
+from typing import Any, Final, TypeVar
+
+PATIENCE: Final = 60.0
+"""Seconds to wait for something before the test fails."""
 
 T = TypeVar("T")
 
@@ -20,3 +24,12 @@ def readable(descriptor: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
+
+
+def until(condition: Callable[[], T], fault: str = "the condition did not become true") -> T:
+    """Ask again and again until the answer is true, and return it; fails with `fault` if that takes too long."""
+    ends = monotonic() + PATIENCE
+    while not (answer := condition()):
+        assert monotonic() < ends, f"{fault} in {PATIENCE:.0f} s"
+        sleep(0.01)
+    return answer

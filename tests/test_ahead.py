@@ -5,19 +5,19 @@ import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Final
 
 import pytest
 
+from awaiting import PATIENCE, until
 from laudo.cli import output
 from laudo.server.ingest import ahead
 from laudo.server.ingest.ahead import EndedError
 from laudo.server.ingest.records import RecordsError
 
-PATIENCE: Final = 30.0
 WAITING: Final = "import sys, test_ahead; test_ahead.wait_in_two_processes(int(sys.argv[1]))"
 
 # The command has one thread when it forks. The tests have more, about which Python warns from 3.12 on.
@@ -196,10 +196,3 @@ def has_ended(process: int) -> bool:
         return not Path(f"/proc/{process}/maps").read_text()
     except OSError:
         return True
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = monotonic() + PATIENCE
-    while not holds():
-        assert monotonic() < deadline
-        sleep(0.01)

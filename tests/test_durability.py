@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Final
 
 import psutil
 import pytest
 
+from awaiting import until
 from engines import Stores
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
@@ -398,9 +398,7 @@ def test_a_replaced_store_refuses_writes_and_answers_503(
     replace(*(Path(url.removeprefix("sqlite:///")) for url in (other, store_url)))
     with pytest.raises(Unavailable, match="replaced or removed while it was open"):
         ingest.write([relatorio(2)])
-    ends = monotonic() + 30
-    while asking.get("/relatorios").status == 200 and monotonic() < ends:
-        sleep(0.01)  # A worker notices it soon, but not at once.
+    until(lambda: asking.get("/relatorios").status != 200)  # A worker notices it soon, but not at once.
     assert {asking.get(path).status for path in ("/relatorios", "/relatorios?page=2", "/usuario", "/ready")} == {503}
 
 

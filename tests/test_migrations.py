@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 import postgres_server
+from awaiting import until
 from factories import Account, Store
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
@@ -370,12 +371,7 @@ class OtherClient:
 
     def wait(self, text: str) -> list[tuple[Any, ...]]:
         """Repeat a query until it returns rows."""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if found := self.run(text):
-                return found
-            time.sleep(0.01)
-        pytest.fail(f"no rows from {text}")
+        return until(lambda: self.run(text), f"no rows from {text}")
 
     @contextmanager
     def transaction(self, text: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import postgres_server
-from awaiting import readable
+from awaiting import readable, until
 from between import Between
 from laudo.core.sql import How, Statement, Write
 from laudo.core.sql.writes import Table
@@ -402,9 +402,7 @@ def test_a_mark_is_not_reused_for_other_contents_after_a_crash() -> None:
         before, started = mark_of(store), server.execute(STARTED)
         with psycopg.connect(server.url(), autocommit=True) as killed:
             os.kill(killed.info.backend_pid, signal.SIGKILL)
-        ends = monotonic() + PATIENCE
-        while "reinitializing" not in server.log and monotonic() < ends:
-            sleep(0.01)
+        until(lambda: "reinitializing" in server.log)
         server.wait_accepting()
         server.execute("INSERT INTO noted DEFAULT VALUES")
         assert server.execute(STARTED) == started
@@ -1229,13 +1227,6 @@ def in_snapshot(store: Postgres, statement: Statement) -> list[Row]:
 def in_threads(number: int, work: Callable[[], Any]) -> list[Any]:
     with ThreadPoolExecutor(number) as threads:
         return [each.result(PATIENCE) for each in [threads.submit(work) for _ in range(number)]]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = monotonic() + PATIENCE
-    while not condition():
-        assert monotonic() < deadline
-        sleep(0.01)
 
 
 @contextmanager

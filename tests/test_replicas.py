@@ -18,6 +18,7 @@ from wsgiref.types import WSGIApplication
 import pytest
 
 import postgres_server
+from awaiting import PATIENCE, until
 from factories import Account, Store, relatorio
 from forwarding import Forwarding
 from laudo.core.sql import Statement
@@ -35,8 +36,6 @@ from wsgi import Client
 pytestmark = [pytest.mark.xdist_group("replicas"), pytest.mark.timed]  # so that three servers start only once
 T = TypeVar("T")
 
-SOON: Final = 40.0
-"""Seconds after which a wait fails. It is generous and not part of what is tested."""
 LONG_MS: Final = 60_000
 """A lag that no replica reaches in a test, even on a loaded machine."""
 SHORT_MS: Final = 700
@@ -138,14 +137,6 @@ def serve(opened: Open, store: Store, account: Account) -> Serve:
 
 def served(database: Served, store: Store) -> WSGIApplication:
     return app.create(Settings(key_file=str(store.key_file), log=False, cache_bytes=0), database=database)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition is true; fails if that takes too long."""
-    ends = time.monotonic() + SOON
-    while not condition():
-        assert time.monotonic() < ends, "the condition did not become true"
-        time.sleep(0.01)
 
 
 def count_answers(database: Served, number: int) -> Counter[int]:
@@ -579,7 +570,7 @@ def test_a_killed_replica_fails_no_request(serve: Serve, cluster: Cluster, capfd
         finally:
             ended.set()
         for thread in asking:
-            thread.result(SOON)
+            thread.result(PATIENCE)
     assert {*statuses} == {200}
     wait_for_stderr(capfd, "^store: the replica 1 does not answer: ")
     killed.start()

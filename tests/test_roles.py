@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from time import sleep
 from typing import Any, Final, NamedTuple
 
 import psycopg
@@ -12,6 +11,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 import postgres_server
+from awaiting import until
 from laudo.server import app, migrations, roles
 from laudo.server.citus import DISTRIBUTED, REFERENCE
 from laudo.server.config import Settings
@@ -367,8 +367,7 @@ def test_granting_waits_for_roles_that_are_being_created(fresh: Server) -> None:
     with ThreadPoolExecutor(1) as thread, psycopg.connect(fresh.url()) as making:
         making.execute("CREATE ROLE laudo_owner")
         granting = thread.submit(grant_in, fresh, "one")
-        while not (fresh.execute("SELECT 1 FROM pg_locks WHERE NOT granted") or granting.done()):
-            sleep(0.01)
+        until(lambda: fresh.execute("SELECT 1 FROM pg_locks WHERE NOT granted") or granting.done())
         making.commit()
         assert "CREATE ROLE laudo_writer NOLOGIN" in granting.result()
     assert grant_in(fresh, "one") == []

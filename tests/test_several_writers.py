@@ -4,7 +4,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 
 import cluster
+from awaiting import PATIENCE, until
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core import axes
@@ -47,7 +47,6 @@ NUMBERS: Final = range(120)
 """Few enough that all writers write the same reports, and more than a bucket may hold."""
 INSTANTS: Final = range(NOON, NOON + 40 * 3_600_000, 3_600_000)
 
-PATIENCE: Final = 30
 WAITING: Final = Bounds(pool_timeout_ms=60_000, write_timeout_ms=60_000)
 WRITE: Final = "import sys, test_several_writers as test; test.write_all(sys.argv[1], *map(int, sys.argv[2:]))"
 
@@ -483,26 +482,15 @@ def test_a_batch_rolled_back_by_the_server_is_retried(
         assert result.result(PATIENCE) == Counts(inserted=1)
     assert not list(verify(store.database))
     if what == "a deadlock":
-        _until_counted(store.database)
+        # A session publishes its statistics each second, or when it is idle.
+        until(lambda: deadlocks(store.database) == 1, "no deadlock was counted")
     else:
         assert deadlocks(store.database) == 0
-
-
-def _until_counted(database: Database) -> None:
-    """Return once PostgreSQL reports a deadlock; a session publishes its statistics each second, or when it is idle."""
-    for _ in range(PATIENCE * 10):
-        if deadlocks(database) == 1:
-            return
-        time.sleep(0.1)
-    pytest.fail("there was no deadlock")
 
 
 def _waiting(store_url: str) -> int:
     """Wait until a session waits for a lock; returns its process id."""
     question = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with psycopg.connect(store_url, autocommit=True) as connection:
-        for _ in range(PATIENCE * 100):
-            for (pid,) in connection.execute(question):
-                return int(pid)
-            time.sleep(0.01)
-    pytest.fail("no session waits")
+        [(pid,)] = until(lambda: connection.execute(question).fetchall(), "no session waits")
+        return int(pid)

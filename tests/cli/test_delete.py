@@ -4,10 +4,10 @@ import subprocess
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
+from awaiting import until
 from laudo import demo
 from laudo.cli.deletes import BATCH
 from laudo.core.sql import Statement
@@ -50,10 +50,7 @@ def test_deleted_data_leaves_the_files_while_stdin_is_still_open(laudo: Shell, c
             assert process.stdin
             process.stdin.writelines(f"{numero}\n".encode() for numero in [secret["numero"]] * count)
             process.stdin.flush()
-            ends = monotonic() + 60
-            while any(b"Kwyzbrrt" in file.read_bytes() for file in files):
-                assert monotonic() < ends
-                sleep(0.01)
+            until(lambda: not any(b"Kwyzbrrt" in file.read_bytes() for file in files))
             assert reading.fetch(Statement("SELECT count(*) FROM relatorio")) == [(0,)]
             process.stdin.close()
             assert process.wait(20) == 0

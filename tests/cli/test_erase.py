@@ -2,10 +2,10 @@ import random
 import subprocess
 from contextlib import closing
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
+from awaiting import until
 from factories import cpf, relatorio
 from laudo.core.sql import Statement
 from laudo.server.ingest.records import Relatorio
@@ -112,10 +112,7 @@ def test_erase_reaches_an_account_created_while_stdin_is_open(three: Shell) -> N
         assert process.stdin
         process.stdin.write(f"{PERSON}\n".encode())
         process.stdin.flush()
-        ends = monotonic() + 60
-        while left(PERSON):
-            assert monotonic() < ends
-            sleep(0.01)
+        until(lambda: not left(PERSON))
         three.prints("account", "create", "Nova", "--organization", "1")
         reports(three, 5, PERSON)
         said, _ = process.communicate(f"{PERSON}\n".encode(), timeout=60)

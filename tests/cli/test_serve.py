@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from awaiting import until
 from laudo.cli.connections import threads
 from laudo.core.sql import Statement
 from laudo.server.config import Settings
@@ -142,9 +142,8 @@ def test_serve_exits_with_1_if_a_replacement_worker_dies_at_once(laudo: Shell) -
     with serving(laudo, "serve", "--workers", "1") as server:
         [one] = server.workers()
         os.kill(one, signal.SIGKILL)
-        while not (others := set(server.workers()) - {one}):
-            time.sleep(0.01)
-        os.kill(others.pop(), signal.SIGKILL)
+        [other] = until(lambda: set(server.workers()) - {one})
+        os.kill(other, signal.SIGKILL)
         assert b"Worker crash loop detected" in server.process.communicate(timeout=60)[1]
         assert server.process.returncode == 1
 
@@ -392,10 +391,7 @@ def test_a_live_demo_adds_reports_and_leaves_no_process_when_it_ends(empty: Shel
         assert server.process.stdout
         token = next(line.split()[1].decode() for line in server.process.stdout if line.startswith(b"token"))
         server.client.headers["Authorization"] = token
-        until = time.monotonic() + 60
-        while server.client.get("/relatorios").json()["result"]["paginacao"]["total"] < 7 + 2:
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        until(lambda: server.client.get("/relatorios").json()["result"]["paginacao"]["total"] >= 7 + 2)
         assert server.stop(number) == (0 if number == signal.SIGTERM else -number)
         assert server.process.communicate(timeout=60)[1] == b"", "stderr ends when the last process closes it"
 

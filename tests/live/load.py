@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
-from time import monotonic, sleep
+from time import monotonic
 from typing import Final
 
+from awaiting import until
 from live.server import Response, Server, request
 
 _PATIENCE: Final = 30.0
@@ -73,10 +74,7 @@ class Load:
 
     def wait(self, count: int) -> None:
         """Return once there are `count` replies; the load goes on."""
-        deadline = monotonic() + _PATIENCE
-        while len(self.replies) < count:
-            assert monotonic() < deadline, f"{len(self.replies)} replies in {_PATIENCE} s"
-            sleep(0.01)
+        until(lambda: len(self.replies) >= count, f"there were less than {count} replies")
 
 
 @contextmanager

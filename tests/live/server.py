@@ -6,23 +6,19 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from awaiting import readable
+from awaiting import PATIENCE, readable, until
 from laudo.core.values import render_instant
 from laudo.demo import NOW_MS
 from shell import LAUDO, Shell
 
 DEMO_UNTIL: Final = render_instant(NOW_MS)
 """The instant up to which reports are invented; fixed, so that tests know their dates."""
-
-_PATIENCE: Final = 30.0
-"""Seconds to wait for something before the test fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class Place(Shell):
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -70,7 +66,7 @@ class Client:
 
     def __init__(self, port: int, *, receive_buffer: int = 0) -> None:
         self.socket = socket.socket()
-        self.socket.settimeout(_PATIENCE)
+        self.socket.settimeout(PATIENCE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(("127.0.0.1", port))
@@ -171,7 +167,7 @@ class Server:
     def ended(self) -> int:
         """Wait until the server has ended after an interruption; gives its exit code."""
         try:
-            return self.process.wait(_PATIENCE)
+            return self.process.wait(PATIENCE)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -182,18 +178,14 @@ class Server:
 
     def wait_to_say(self, text: str) -> None:
         """Return when the server has written `text`; fails if that takes too long."""
-        for _ in range(int(_PATIENCE / 0.02)):
-            if text in self.said():
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"the server did not write: {text}")
+        until(lambda: text in self.said(), f"the server did not write: {text}")
 
     @staticmethod
     def kill(worker: int) -> None:
         """Kill a worker and return when it is dead; another one soon replaces it."""
         watched = os.pidfd_open(worker)
         os.kill(worker, signal.SIGKILL)
-        assert readable(watched, _PATIENCE)
+        assert readable(watched, PATIENCE)
         os.close(watched)
 
     def log(self) -> list[dict[str, Any]]:
@@ -241,18 +233,19 @@ def scrape(port: int) -> str:
 
 def wait_for_port(process: "subprocess.Popen[bytes]", port: int) -> None:
     """Return when the port accepts connections; fails if the process ends, or if that takes too long."""
-    for _ in range(int(_PATIENCE / 0.02)):
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-            return
-        with suppress(subprocess.TimeoutExpired):
-            raise AssertionError(f"the server ended with exit code {process.wait(0.02)}")
-    raise AssertionError(f"nothing listens on {port}")
+
+    def accepts() -> bool:
+        assert process.poll() is None, f"the server ended with exit code {process.returncode}"
+        return _listens(port)
+
+    until(accepts, f"nothing listened on {port}")
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return not probe.connect_ex(("127.0.0.1", port))
 
 
 def wait_for_text(file: Path) -> None:
     """Return when a file is not empty any more; fails if that takes too long."""
-    for _ in range(int(_PATIENCE / 0.02)):
-        if file.stat().st_size:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{file} stays empty")
+    until(lambda: file.stat().st_size, f"{file} stayed empty")

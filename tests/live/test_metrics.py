@@ -17,6 +17,7 @@ from typing import Final
 
 import pytest
 
+from awaiting import until
 from laudo.core import errors
 from laudo.server import logs, metrics
 from laudo.server.config import Settings
@@ -133,8 +134,7 @@ def test_an_idle_connection_does_not_hold_a_thread(
         clients = [stack.enter_context(Client(port)) for _ in range(10)]
         clients[0].send(b"GET /metrics HT")
         assert [client.rest() for client in clients] == [b""] * 10
-        while threading.active_count() > before:
-            sleep(0.01)
+        until(lambda: threading.active_count() <= before)
         assert scrape(port).startswith("HTTP/1.0 200")
     assert capsys.readouterr().err == "metrics: TimeoutError; a request for metrics was not answered\n"
 
@@ -153,8 +153,7 @@ def test_a_slow_request_does_not_hold_a_thread(
                 client.send(b"x")
                 sleep(0.05)
             pytest.fail("the connection stays open for ten seconds")
-        while threading.active_count() > before:
-            sleep(0.01)
+        until(lambda: threading.active_count() <= before)
         assert scrape(port).startswith("HTTP/1.0 200")
     assert capsys.readouterr().err == "metrics: TimeoutError; a request for metrics was not answered\n"
 

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from awaiting import readable
+from awaiting import PATIENCE, readable, until
 from engines import sqlite_file
 from laudo.core.sql import Statement
 from laudo.server.stores import open_store
@@ -110,9 +110,7 @@ def test_stalled_readers_are_disconnected_and_slow_ones_are_not(place: Place) ->
             read += slow.socket.recv(4096)
             sleep(0.1)
         assert (read + slow.rest()).partition(b"\r\n\r\n")[2] == body
-        while server.holds(stuck):
-            assert monotonic() < begun + 60
-            sleep(0.1)
+        until(lambda: not server.holds(stuck))
         with pytest.raises(ConnectionResetError):
             stuck.rest()
 
@@ -213,7 +211,7 @@ def test_a_worker_without_a_store_ends_with_its_parent(waiting: Server) -> None:
     watched = [os.pidfd_open(worker) for worker in waiting.workers()]
     waiting.process.kill()
     for worker in watched:
-        assert readable(worker, 30)
+        assert readable(worker, PATIENCE)
         os.close(worker)
 
 
