@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Route, ViewportSize
 
+from awaiting import PATIENCE
+
 FLAGS: Final = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--lang=pt-BR"),
 )
 _AXE: Final = (Path(__file__).parent / "vendor/axe.js").read_text("utf-8")
 _TAGS: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-PATIENCE: Final = 30.0
-"""Seconds to wait for something before the test fails."""
 _REFUSED: Final = "Failed to load resource"
 """The browser logs this for every answer that is not 2xx, even if the page handles it."""
 
@@ -167,9 +167,14 @@ class Console:
 
     def until(self, expression: str, argument: object = None) -> None:
         """Wait until an expression is true. The page's policy forbids Playwright's own `wait_for_function`."""
+        asked = f"async (given) => Boolean({expression})"
+        self._wait(lambda: self.page.evaluate(asked, argument), f"never: {expression} {argument}")
+
+    def _wait(self, condition: Callable[[], object], fault: str) -> None:
+        """Like `awaiting.until`, but lets Playwright work meanwhile: it calls handlers only then."""
         ends = monotonic() + PATIENCE
-        while not self.page.evaluate(f"async (given) => Boolean({expression})", argument):
-            assert monotonic() < ends, f"never: {expression} {argument}"
+        while not condition():
+            assert monotonic() < ends, fault
             self.page.wait_for_timeout(20)
 
     def intercept(self, address: str | re.Pattern[str], answer: Callable[[Route], object]) -> None:
@@ -183,6 +188,21 @@ class Console:
         self.page.route(_PROBED, lambda route: route.fulfill(status=204))
         self.until(f"await {_PROBE} === 204")
         self.page.unroute(_PROBED)
+
+    def hold(self, address: str | re.Pattern[str]) -> list[Route]:
+        """Hold requests back, until the test answers them; gives those that have arrived so far."""
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        self.intercept(address, hold)
+        return held
+
+    def await_first(self, held: Sequence[Route]) -> Route:
+        """Wait until a request is held back; gives the first one."""
+        self._wait(lambda: held, "no request was held back")
+        return held[0]
 
     def disconnect(self) -> None:
         """Take the network away. Waits until that takes effect: until then, requests may still be answered."""

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import Browser
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -129,21 +129,14 @@ def test_print_shows_the_page_number_of_a_list(wide: Console, address: str, page
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
 def test_print_shows_no_old_rows_while_another_page_loads(wide: Console, view: str) -> None:
     wide.enter(f"#/{view}")
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept(re.compile("page=2"), hold)
+    held = wide.hold(re.compile("page=2"))
     awaited = wide.page.locator(".list").get_by_text("Ainda buscando…").filter(visible=True)
     old = wide.page.locator("tbody tr, [data-total], .on-paper").filter(visible=True, has_not_text="Ainda buscando…")
     wide.page.get_by_role("link", name="Próxima página").click()
     wide.page.locator("[aria-busy=true]").first.wait_for()
     wide.page.emulate_media(media="print")
     assert (awaited.count(), old.count()) == (1, 0)
-    while not held:
-        wide.page.wait_for_timeout(20)
-    held[0].continue_()
+    wide.await_first(held).continue_()
     wide.settle()
     assert (awaited.count(), old.count()) == (0, 28)
     assert re.search(r"Consultado em \d\d/\d\d/\d{4} às .* no fuso de Brasília", old.all_inner_texts()[1])

@@ -3,7 +3,6 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_freshness import answered
@@ -81,20 +80,13 @@ def test_changes_to_an_open_report_are_shown_and_announced(wide: Console, api: h
 def test_an_opened_report_shows_the_data_of_its_row_until_it_loads(wide: Console) -> None:
     wide.refusals_expected = True
     wide.enter()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept(re.compile(r"\?numero="), hold)
+    held = wide.hold(re.compile(r"\?numero="))
     wide.rows.nth(2).click()
     report = wide.page.locator(".detalhe")
     report.locator("dl").wait_for()
     assert report.locator(".uuid").inner_text() == wide.rows.nth(2).get_attribute("title")
     assert report.get_attribute("aria-busy") == "true"
-    while not held:
-        wide.page.wait_for_timeout(20)
-    held[0].abort()
+    wide.await_first(held).abort()
     report.locator(".trouble").first.wait_for()
     assert "Abaixo, os últimos dados recebidos." in report.locator(".trouble").first.inner_text()
     assert report.locator(".uuid").is_visible()

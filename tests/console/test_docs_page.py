@@ -3,7 +3,7 @@ import re
 from contextlib import suppress
 
 import httpx
-from playwright.sync_api import Error, Route
+from playwright.sync_api import Error
 
 from console.driver import Console
 
@@ -65,18 +65,13 @@ def test_a_late_response_does_not_replace_a_newer_one(wide: Console) -> None:
     wide.enter("docs")
     section = wide.page.locator("section[data-path='/relatorios']")
     section.locator("summary", has_text="Experimentar").click()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept(re.compile("status=PENDENTE"), hold)
+    held = wide.hold(re.compile("status=PENDENTE"))
     for status in ("PENDENTE", "CONCLUIDO"):
         section.locator("[name=status]").select_option(status)
         section.get_by_role("button", name="Enviar").click()
     section.locator("[data-outcome]").wait_for()
     with suppress(Error):
-        held[0].fulfill(json={"late": True})
+        wide.await_first(held).fulfill(json={"late": True})
     wide.page.wait_for_timeout(200)
     assert "late" not in section.locator(".try").inner_text()
 

@@ -1,7 +1,6 @@
 import re
 
 import httpx
-from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_relatorios import count, first
@@ -75,18 +74,14 @@ def test_sign_in_fails_if_the_response_is_not_from_the_service(tab: Console) -> 
 def test_the_sign_in_button_keeps_the_focus_and_sends_one_request(wide: Console) -> None:
     wide.refusals_expected = True
     wide.page.goto(wide.base)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept("**/usuario", hold)
+    held = wide.hold("**/usuario")
     wide.page.get_by_label("Token de acesso").fill("laudo_" + "a" * 38)
     wide.page.get_by_role("button", name="Entrar").press("Enter")
     wide.page.get_by_role("button", name="Entrando…").press("Enter")
+    first = wide.await_first(held)
     wide.page.wait_for_timeout(100)
-    assert len(held) == 1
-    held[0].fulfill(status=401, body="{}")
+    assert held == [first]
+    first.fulfill(status=401, body="{}")
     wide.page.get_by_role("alert").wait_for()
     assert wide.page.evaluate("document.activeElement.textContent") == "Entrar"
 

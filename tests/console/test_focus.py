@@ -134,11 +134,6 @@ def test_loading_more_matrices_keeps_the_focus_in_their_section(wide: Console) -
         answer = route.fetch()
         route.fulfill(response=answer, body=answer.text().replace("MATRICES_PER_STEP = 40", "MATRICES_PER_STEP = 5"))
 
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
     def press() -> None:
         wide.page.keyboard.press("Enter")
 
@@ -147,15 +142,13 @@ def test_loading_more_matrices_keeps_the_focus_in_their_section(wide: Console) -
     wide.page.locator(".matriz summary").press("Enter")
     more = wide.page.get_by_role("button", name="Mostrar mais")
     more.focus()
-    wide.intercept(re.compile("sort=nome"), hold)
+    held = wide.hold(re.compile("sort=nome"))
     press()
     wide.page.locator(".matriz [aria-disabled=true]").wait_for()
     press()
     assert more.evaluate(f"(e) => e === {FOCUSED}")
-    while not held:
-        wide.page.wait_for_timeout(20)
     wide.page.unroute(re.compile("sort=nome"))
-    held[0].continue_()
+    wide.await_first(held).continue_()
     wide.page.locator(".matriz [aria-disabled=false]").wait_for()
     assert wide.page.locator(".matriz [aria-pressed]").count() == 10
     assert more.evaluate(f"(e) => e === {FOCUSED}")
@@ -394,12 +387,7 @@ def test_changing_the_view_closes_a_dialog(wide: Console) -> None:
 
 def test_a_click_outside_the_dialog_does_not_cancel_an_export(wide: Console) -> None:
     wide.enter()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept("**/relatorios?rows=1000", hold)
+    wide.hold("**/relatorios?rows=1000")
     wide.page.get_by_role("button", name="Exportar").click()
     wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     wide.page.get_by_role("progressbar").wait_for()

@@ -215,20 +215,16 @@ def test_a_late_refresh_is_not_reported_as_news(wide: Console, api: httpx.Client
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.locator(".news").wait_for()
     wide.page.unroute_all(behavior="wait")
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept(LIST, hold)
+    held = wide.hold(LIST)
     wide.page.evaluate("['online', 'online'].forEach((name) => dispatchEvent(new Event(name)))")
+    first = wide.await_first(held)
     wide.page.wait_for_timeout(200)
-    assert len(held) == 1
+    assert held == [first]
     late = api.get("/relatorios")
     wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 5)))
     wide.page.locator("[data-news]").click()
     wide.await_total(total + 5)
-    held[0].fulfill(status=200, headers={"ETag": '"late"'}, body=late.text)
+    first.fulfill(status=200, headers={"ETag": '"late"'}, body=late.text)
     wide.page.wait_for_timeout(300)
     assert not wide.page.locator(".news").count()
     wide.page.unroute_all(behavior="wait")

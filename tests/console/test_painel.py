@@ -92,12 +92,7 @@ def test_the_dashboard_shows_when_it_was_counted_and_can_be_refreshed(wide: Cons
     wide.until("!document.querySelector('.checked').textContent.includes('mudanças')")
     wide.until("document.querySelector('.volume tbody .number').textContent === '54.321'")
     assert wide.total == number(wide.page.locator("[data-pending]").inner_text()) == 54321
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept("**/relatorios**", hold)
+    held = wide.hold("**/relatorios**")
     wide.page.keyboard.press("Enter")
     wide.page.locator(".head").get_by_text("Ainda buscando…").wait_for()
     wide.intercept("**/relatorios**", lambda route: route.abort())

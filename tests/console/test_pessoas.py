@@ -1,7 +1,6 @@
 import re
 
 import httpx
-from playwright.sync_api import Route
 
 from console.driver import Console
 from console.test_relatorios import count, first, punctuated
@@ -97,18 +96,11 @@ def test_a_persons_name_is_never_shown_beside_another_cpf(tab: Console, api: htt
     tab.find(one["cpf"])
     whose = tab.page.locator(".chips .whose")
     whose.get_by_text(one["nome"]).wait_for()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    tab.intercept(re.compile(rf"/pessoas\?cpf={other['cpf']}$"), hold)
+    held = tab.hold(re.compile(rf"/pessoas\?cpf={other['cpf']}$"))
     tab.find(other["cpf"])
     tab.await_total(count(api, numero_documento=other["cpf"]))
     assert not whose.count()
-    while not held:
-        tab.page.wait_for_timeout(20)
-    held[0].continue_()
+    tab.await_first(held).continue_()
     whose.get_by_text(other["nome"]).wait_for()
 
 

@@ -63,15 +63,10 @@ def test_the_retry_button_shows_a_countdown(wide: Console, kind: errors.Kind) ->
 
 
 def test_a_loading_message_is_shown_until_the_modules_arrive(wide: Console) -> None:
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept("**/router.js", hold)
+    held = wide.hold("**/router.js")
     wide.page.goto(wide.base, wait_until="commit")
     wide.page.get_by_text("Carregando…").wait_for()
-    held[0].continue_()
+    wide.await_first(held).continue_()
     wide.page.get_by_role("button", name="Entrar").wait_for()
     assert not wide.page.get_by_text("Carregando…").count()
 
@@ -329,19 +324,14 @@ def test_a_list_is_not_called_empty_before_the_response_arrives(wide: Console, v
     if view == "pessoas":
         box.fill("ninguém chamado assim")
     wide.page.locator(".empty").wait_for()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    wide.intercept(re.compile(asked), hold)
+    held = wide.hold(re.compile(asked))
     if view == "relatorios":
         wide.page.locator(".empty").get_by_role("button", name="Limpar filtros").click()
     else:
         box.fill("ma")
     wide.page.locator(".list .skeleton").wait_for()
     assert not wide.page.locator(".empty, [data-total]").count()
-    held[0].fulfill(status=500, body="{}")
+    wide.await_first(held).fulfill(status=500, body="{}")
     wide.page.locator(".list > .trouble").wait_for()
     assert not wide.page.locator(".empty, .skeleton, [data-total]").count()
     wide.page.unroute(re.compile(asked))
