@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import postgres_server
-from engines import ENGINES, Stores
+from engines import ENGINES, Stores, sqlite_file
 from factories import NOON, Account, Store, contents, cpf, numero, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
@@ -655,7 +655,7 @@ def test_persons_to_be_recounted_do_not_have_the_etag_of_an_empty_list(world: Wo
 def test_the_error_names_the_store_that_is_damaged(files: World, tmp_path: Path) -> None:
     target, damaged = files.target(), tmp_path / "damaged.db"
     copied(files.source, target)
-    with closing(apsw.Connection(files.source_url.removeprefix("sqlite:///"))) as connection:
+    with closing(apsw.Connection(str(sqlite_file(files.source_url)))) as connection:
         connection.execute("VACUUM INTO ?", (str(damaged),)).fetchall()
     content = damaged.read_bytes()
     damaged.write_bytes(content[: len(content) // 3].ljust(len(content), b"?"))

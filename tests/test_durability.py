@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from awaiting import until
-from engines import Stores
+from engines import Stores, sqlite_file
 from factories import NOON, SMALL, Account, Store, contents, cpf, relatorio
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core.sql import Statement, Write
@@ -250,7 +250,7 @@ def test_a_full_disk_stops_writes_to_a_store_but_not_reads(
     store_url: str, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "free_bytes", lambda _path: 0)
-    file = Path(store_url.removeprefix("sqlite:///"))
+    file = sqlite_file(store_url)
     log = Path(f"{file}-wal")
     with closing(open_store(store_url, write=True)) as database:
         ingest = Ingest(database, account.id_conta)
@@ -284,7 +284,7 @@ def test_a_deleted_report_leaves_no_trace_in_the_file(store: Store, store_url: s
         assert list(reading.fetch(Statement("SELECT count(*) FROM relatorio"))) == [(3002,)]
         with closing(open_store(store_url, write=True)) as database:
             Ingest(database, account.id_conta).delete([secret.numero, relatorio(3001).numero])
-        file = store_url.removeprefix("sqlite:///")
+        file = sqlite_file(store_url)
         left = b"".join(Path(f"{file}{end}").read_bytes() for end in ("", "-wal")).lower()
     gone = (cpf(3000), "hermenegilda", "kwyzbrrt", "xilofone", "zwinglio")
     assert not [text for text in gone if text.encode() in left]
@@ -338,7 +338,7 @@ def test_a_persons_former_name_leaves_no_trace_in_the_file(
     ingest.write([relatorio(3000, numero_documento=cpf(3000), nome_pessoa="Hermenegilda Kwyzbrrt")])
     with closing(open_store(store_url, write=True)) as database:
         happens(database, account)
-    file = store_url.removeprefix("sqlite:///")
+    file = sqlite_file(store_url)
     left = b"".join(Path(f"{file}{end}").read_bytes() for end in ("", "-wal")).lower()
     assert [text for text in (b"hermenegilda", b"kwyzbrrt") if text in left] == []
     assert b"ana 2999" in left
@@ -349,7 +349,7 @@ def test_a_persons_former_name_leaves_no_trace_in_the_file(
 def test_a_retargeted_symlink_is_refused_but_a_chdir_is_harmless(
     stores: Stores, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
+    first, second = (sqlite_file(stores.new()) for _ in range(2))
     link = tmp_path / "link.db"
     link.symlink_to(first)
     monkeypatch.chdir(tmp_path)
@@ -395,7 +395,7 @@ def test_a_replaced_store_refuses_writes_and_answers_503(
     ingest.write([relatorio(1)])
     asking = client(account.token)
     assert [asking.get(path).status for path in ("/ready", "/relatorios", "/usuario")] == [200, 200, 200]
-    replace(*(Path(url.removeprefix("sqlite:///")) for url in (other, store_url)))
+    replace(sqlite_file(other), sqlite_file(store_url))
     with pytest.raises(Unavailable, match="replaced or removed while it was open"):
         ingest.write([relatorio(2)])
     until(lambda: asking.get("/relatorios").status != 200)  # A worker notices it soon, but not at once.
@@ -407,7 +407,7 @@ def test_companion_files_are_looked_up_at_the_target_of_a_symlink(
     store: Store, store_url: str, account: Account, tmp_path: Path
 ) -> None:
     """Old companion files may lie beside the symlink, left there when the store was moved."""
-    file, link = Path(store_url.removeprefix("sqlite:///")), tmp_path / "link.db"
+    file, link = sqlite_file(store_url), tmp_path / "link.db"
     link.symlink_to(file)
     for end in ("-wal", "-shm"):
         shutil.copyfile(f"{file}{end}", f"{link}{end}")
@@ -424,7 +424,7 @@ def test_companion_files_are_looked_up_at_the_target_of_a_symlink(
 @pytest.mark.engines("sqlite", reason="only a file can be replaced by another one")
 def test_a_new_connection_to_a_replaced_store_is_refused(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds even while another thread checks whether the file was replaced."""
-    first, second = (Path(stores.new().removeprefix("sqlite:///")) for _ in range(2))
+    first, second = (sqlite_file(stores.new()) for _ in range(2))
     one = Statement("SELECT 1")
     with closing(sqlite_store.Sqlite(first, write=False)) as database, ThreadPoolExecutor(1) as thread:
         assert database.fetch(one) == [(1,)]

@@ -15,6 +15,7 @@ import falcon
 import pytest
 
 import cluster
+from engines import sqlite_file
 from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding
 from laudo.server import app
@@ -92,7 +93,7 @@ def test_a_restored_store_with_a_stale_shm_file_never_gives_old_answers(
     """The copy has no WAL until somebody writes; that writer uses the -shm file that it finds, and deletes it."""
     store.write(account, many(60))
     restored = tmp_path / "restored.db"
-    with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as connection:
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as connection:
         connection.execute("VACUUM INTO ?", (str(restored),)).fetchall()
     shutil.copy(f"{store_url.removeprefix('sqlite:///')}-shm", f"{restored}-shm")
     asking = Client(

@@ -11,6 +11,7 @@ from typing import Final
 import apsw
 import pytest
 
+from engines import sqlite_file
 from factories import Account, Store
 from laudo.core.sql import SQLITE, Owner, Statement
 from laudo.server.database import Bounds, Database, Locked, Slow
@@ -105,7 +106,7 @@ def test_a_search_for_many_words_is_ended_at_the_time_limit(
         " ".join(f"1·{letter}{seeded.getrandbits(160):040x}" for letter in letters.replace(letters[number % 10], ""))
         for number in range(10_000)
     )
-    with closing(apsw.Connection(store_url.removeprefix("sqlite:///"))) as writing, writing:
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as writing, writing:
         writing.executemany("INSERT INTO pessoa_words (rowid, words) VALUES (?, ?)", enumerate(names))
     search = SQLITE.found(letters, Owner(1, 1))
     assert limited.fetch(search) == [(0,)]
@@ -132,9 +133,8 @@ def test_a_request_over_the_time_limit_gets_503_and_the_next_one_works(
 @pytest.mark.timed
 @pytest.mark.engines("sqlite", reason="only a SQLite file without WAL blocks readers during a write")
 def test_a_reader_waits_for_a_writer_no_longer_than_the_time_limit(store: Store, store_url: str) -> None:
-    file = store_url.removeprefix("sqlite:///")
     store.database.close()
-    with closing(apsw.Connection(file)) as writing:
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as writing:
         writing.execute("PRAGMA journal_mode = DELETE").fetchall()
         with closing(open_store(store_url, bounds=Bounds(statement_timeout_ms=LIMIT_MS))) as database:
             writing.execute("BEGIN EXCLUSIVE")
