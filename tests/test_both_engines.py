@@ -15,23 +15,15 @@ import pytest
 
 from engines import Engine, Stores
 from strategies import (
-    PESSOA_SORTS,
-    PESSOA_VALUES,
-    RELATORIO_SORTS,
-    RELATORIO_VALUES,
     History,
     any_query,
     any_relatorio,
 )
-from test_against_reference import List, World, kind, world
+from world import LISTS, World, kind, world
 from wsgi import Answer
 
 REQUESTS: Final = int(os.environ.get("LAUDO_TEST_REQUESTS", "50000"))
 PARTS: Final = 20
-LISTS: Final[tuple[tuple[List, dict[str, tuple[str, ...]], tuple[str, ...]], ...]] = (
-    ("relatorios", RELATORIO_VALUES, RELATORIO_SORTS),
-    ("pessoas", PESSOA_VALUES, PESSOA_SORTS),
-)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pytest
 
 import cluster
 from cluster import Cluster
+from effort import Counting
 from factories import Store, contents
 from laudo.core.sql import Statement
 from laudo.server import citus, migrations
@@ -20,7 +21,6 @@ from laudo.server.database import StoreError
 from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 from strategies import many
-from test_statements import Counting
 
 # All tests run in one worker, so that a cluster is started only once.
 pytestmark = pytest.mark.xdist_group("cluster")

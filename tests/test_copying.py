@@ -30,7 +30,8 @@ from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
 from reference import Api
-from strategies import PESSOA_SORTS, PESSOA_VALUES, RELATORIO_SORTS, RELATORIO_VALUES, many
+from strategies import many
+from world import LISTS
 from wsgi import Answer, Client
 
 PAIRS: Final = tuple((source, target) for source in ENGINES for target in ENGINES)
@@ -220,10 +221,6 @@ def test_an_empty_store_is_copied(files: World) -> None:
     assert run(files.target(), files.target()) == ((0, 0, 0), [])
 
 
-LISTS: Final = (
-    ("relatorios", RELATORIO_VALUES, RELATORIO_SORTS),
-    ("pessoas", PESSOA_VALUES, PESSOA_SORTS),
-)
 QUESTIONS: Final = 40
 """How many combined questions each list gets, besides one for each value of each filter."""
 

@@ -27,7 +27,7 @@ from strategies import (
     Values,
     many,
 )
-from test_against_reference import List, World, Written, analyzed, opened, written
+from world import List, World, Written, analyzed, opened, written
 
 REPORTS: Final = 300
 TOGETHER: Final = 40

@@ -19,8 +19,7 @@ from laudo.server.ingest.verify import verify
 from laudo.server.stores import open_store
 from reference import Api
 from strategies import any_query, many
-from test_against_reference import Written, opened
-from test_both_engines import LISTS
+from world import LISTS, Written, opened
 
 
 @pytest.fixture(params=frozen.PATHS, ids=lambda path: path.stem)

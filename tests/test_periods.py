@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from effort import Noted
+from effort import Counting, Noted
 from engines import Engine, Stores
 from factories import NOON
 from laudo.core import across, guesses, plan, points, sql, walking
@@ -24,8 +24,7 @@ from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.tallies import Sizes
 from laudo.server.stores import open_store
 from strategies import History, any_relatorio
-from test_against_reference import List, World, Written, opened, written
-from test_statements import Counting
+from world import List, World, Written, opened, written
 from wsgi import Client
 
 REPORTS: Final = 1000

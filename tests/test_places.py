@@ -18,7 +18,7 @@ from laudo.core import across, guesses, part, plan, points, reading, walking
 from laudo.core.values import render_instant
 from laudo.server.ingest.tallies import Sizes
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, History, any_relatorio
-from test_against_reference import List, World, opened, written
+from world import List, World, opened, written
 
 SEED: Final = 7
 STORES: Final = 20

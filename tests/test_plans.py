@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
+from effort import Counting
 from engines import Engine, Stores
 from factories import Account, Store
 from laudo import demo
@@ -28,7 +29,6 @@ from laudo.server.postgres.binding import columns, numbered
 from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from test_periods import FREE
-from test_statements import Counting
 from wsgi import Client
 
 REPORTS: Final = 20_000

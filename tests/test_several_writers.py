@@ -34,7 +34,7 @@ from laudo.server.stores import open_store
 from reference import Api
 from shell import Shell
 from strategies import PESSOA_SORTS, RELATORIO_SORTS, any_relatorio
-from test_against_reference import World
+from world import World
 from wsgi import Client, NewApp
 
 PROCESSES: Final = 3

@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
+from effort import Counting
 from factories import Account, Store, cpf, relatorio
-from forwarding import Forwarding, ForwardingConnection
 from laudo.core import plan, query, reading, resources, sql
 from laudo.core.axes import PESSOA_CPF, PESSOA_NOME, RELATORIO_MENSAGEM, RELATORIO_RECENCY, Axis, Bounds, Key
 from laudo.core.facets import Facets
 from laudo.core.lookups import Count, Plain, Read
 from laudo.core.sql import POSTGRES, SQLITE, Owner, Statement
 from laudo.server import pages
-from laudo.server.database import Connection, Database, Mark, Row
 from laudo.server.stores import open_store
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
 from wsgi import Client, NewApp
@@ -25,41 +24,8 @@ MOST_KEPT = 16_384
 """The longest statement, in bytes, that apsw keeps prepared; a longer one is prepared each time, in milliseconds."""
 
 
-class Counting(Forwarding):
-    """A store that records its statements; with `marks` False it acts like an engine without marks."""
-
-    def __init__(self, database: Database, *, marks: bool = True) -> None:
-        super().__init__(database)
-        self._marks = marks
-        self.snapshots = 0
-        self.statements: list[Statement] = []
-
-    def fetch(self, statement: Statement) -> list[Row]:
-        self.statements.append(statement)
-        return super().fetch(statement)
-
-    def mark(self) -> Mark:
-        return super().mark() if self._marks else None
-
-    def reading(self, connection: Connection) -> Connection:
-        self.snapshots += 1
-        return _CountingConnection(connection, self)
-
-    def writing(self, connection: Connection) -> Connection:
-        pytest.fail(f"a request began a write transaction: {connection}")
-
-    def kinds(self) -> list[str]:
-        return [_kind(statement.text) for statement in self.statements]
-
-    def forget(self) -> None:
-        self.snapshots = 0
-        self.statements.clear()
-
-
-class _CountingConnection(ForwardingConnection[Counting]):
-    def fetch(self, statement: Statement) -> list[Row]:
-        self._store.statements.append(statement)
-        return super().fetch(statement)
+def kinds_of(database: Counting) -> list[str]:
+    return [_kind(statement.text) for statement in database.statements]
 
 
 def _kind(text: str) -> str:
@@ -113,7 +79,7 @@ def test_creating_the_application_sends_no_statement(asked: Asked) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_first_page_takes_four_statements_and_one_snapshot(asked: Asked, method: str, url: str) -> None:
     assert asked.client.ask(method, url).status == 200
-    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, PAGE]
+    assert kinds_of(asked.database) == [TOKEN, CALLER, FACETS, PAGE]
     assert asked.database.snapshots == 1
 
 
@@ -144,7 +110,7 @@ def test_an_unfiltered_first_page_takes_one_statement_besides_the_callers(
 ) -> None:
     for number, callers in enumerate(([TOKEN, CALLER], [AGAIN])):
         assert asked.client.ask(method, url).status == 200
-        assert (asked.database.kinds(), asked.database.snapshots) == ([*callers, PAGE], 0)
+        assert (kinds_of(asked.database), asked.database.snapshots) == ([*callers, PAGE], 0)
         assert "FROM facet" not in (asked_last := asked.database.statements[-1].text), asked_last
         assert "FROM bucket" not in asked_last
         store.write(asked.account, [relatorio(100 + number, numero_documento="11144477735")])
@@ -157,7 +123,7 @@ def test_an_unfiltered_walk_continues_without_facets_after_a_change(asked: Asked
     store.write(asked.account, [relatorio(100)])
     asked.database.forget()
     assert asked.client.get(following).itens
-    assert asked.database.kinds() == [AGAIN, VERSION, PAGE]
+    assert kinds_of(asked.database) == [AGAIN, VERSION, PAGE]
 
 
 @pytest.mark.parametrize("sort", ["mensagem", "-mensagem"])
@@ -169,7 +135,7 @@ def test_a_filtered_walk_within_one_message_reads_only_the_page(
     following = asked.client.get(f"/relatorios?sort={sort}&status=PENDENTE").links["next"]
     asked.database.forget()
     assert len(asked.client.get(following).itens) == 25
-    assert asked.database.kinds() == [*asked.again, VERSION, PAGE]
+    assert kinds_of(asked.database) == [*asked.again, VERSION, PAGE]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +157,7 @@ def test_a_filtered_walk_within_one_message_reads_only_the_page(
 )
 def test_the_look_ups_of_later_pages_ranges_and_searches(asked: Asked, url: str, kinds: list[str]) -> None:
     assert asked.client.get(url).status == 200
-    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *kinds]
+    assert kinds_of(asked.database) == [TOKEN, CALLER, FACETS, *kinds]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +172,7 @@ def test_the_last_page_after_the_one_before_takes_one_statement(
         asked.client.get(f"{url}{page}")
     asked.database.forget()
     assert 0 < len(asked.client.get(f"{url}{last}").itens) < 25
-    assert (asked.database.kinds(), asked.database.snapshots) == ([*asked.again, PAGE], 0)
+    assert (kinds_of(asked.database), asked.database.snapshots) == ([*asked.again, PAGE], 0)
 
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
@@ -215,7 +181,7 @@ def test_a_list_known_to_be_empty_is_not_queried(asked: Asked, new_app: NewApp, 
     other.get(f"{path}?rows=50&nome=x")
     asked.database.forget()
     assert other.get(path).total == 0
-    assert asked.database.kinds() == asked.again
+    assert kinds_of(asked.database) == asked.again
 
 
 def test_statements_of_first_pages_are_cached_unless_they_have_many_facets() -> None:
@@ -285,7 +251,7 @@ def test_a_filtered_range_takes_four_look_ups_and_the_page(asked: Asked, store: 
     long_ago = [relatorio(number, status="PENDENTE", atualizado_em=number) for number in range(30, 90)]
     store.write(asked.account, long_ago)
     assert asked.client.get("/relatorios?status=PENDENTE&atualizado_em_de=1970-01-01").itens
-    assert asked.database.kinds() == [TOKEN, CALLER, FACETS, *[PLACE] * 4, PAGE]
+    assert kinds_of(asked.database) == [TOKEN, CALLER, FACETS, *[PLACE] * 4, PAGE]
 
 
 def test_a_change_rereads_the_token_and_only_the_facets_of_its_list(
@@ -294,7 +260,7 @@ def test_a_change_rereads_the_token_and_only_the_facets_of_its_list(
     def kinds(url: str) -> list[str]:
         asked.database.forget()
         assert asked.client.get(url).status == 200
-        return asked.database.kinds()
+        return kinds_of(asked.database)
 
     assert kinds("/relatorios?sort=-nome") == [TOKEN, CALLER, FACETS, PAGE]
     assert kinds("/relatorios?status=CONCLUIDO") == kinds("/relatorios?sort=nome") == [*asked.again, PAGE]
@@ -314,7 +280,7 @@ def test_a_page_is_not_fetched_before_changes_of_the_list_are_known(asked: Asked
     store.write(asked.account, [relatorio(99)])
     asked.database.forget()
     assert asked.client.get("/relatorios?sort=-nome").status == 200
-    assert asked.database.kinds() == [AGAIN, FACETS, PAGE]
+    assert kinds_of(asked.database) == [AGAIN, FACETS, PAGE]
 
 
 @pytest.mark.parametrize(("room", "remembered"), [(3.5, True), (2.5, False), (0.5, False)])
@@ -333,7 +299,7 @@ def test_facets_are_remembered_for_as_many_accounts_as_fit(
         assert client.get("/usuario").status == 200
         asked.database.forget()
         assert client.get(url).total
-        return asked.database.kinds()
+        return kinds_of(asked.database)
 
     for each in (asked.account, *others):
         assert kinds(each, "/relatorios?sort=status") == [*asked.again, FACETS, PAGE]
@@ -352,7 +318,7 @@ def test_an_unchanged_page_takes_no_statement(asked: Asked, url: str) -> None:
     again = asked.client.get(url)
     unchanged = asked.client.ask("GET", url, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, unchanged.status) == (200, 304)
-    assert (asked.database.snapshots, asked.database.kinds()) == (0, 2 * asked.again)
+    assert (asked.database.snapshots, kinds_of(asked.database)) == (0, 2 * asked.again)
 
 
 @pytest.mark.parametrize("url", UNCHANGED)
@@ -362,17 +328,17 @@ def test_a_change_elsewhere_costs_an_unchanged_page_one_statement(asked: Asked, 
         store.write(store.account(), [relatorio(1)])
         asked.database.forget()
         asked.client.ask("GET", url, headers=headers)
-        assert (asked.database.kinds(), asked.database.snapshots) == ([AGAIN], 0)
+        assert (kinds_of(asked.database), asked.database.snapshots) == ([AGAIN], 0)
 
 
 def test_without_marks_the_token_is_read_for_each_request(asked: Asked, store_url: str, new_app: NewApp) -> None:
     database = Counting(open_store(store_url), marks=False)
     client = Client(new_app(database), asked.account.token)
     assert client.get("/relatorios").status == 200
-    assert database.kinds() == [TOKEN, CALLER, PAGE]
+    assert kinds_of(database) == [TOKEN, CALLER, PAGE]
     database.forget()
     assert client.get("/relatorios").status == 200
-    assert (database.kinds(), database.snapshots) == ([AGAIN], 0)
+    assert (kinds_of(database), database.snapshots) == ([AGAIN], 0)
     database.close()
 
 
@@ -381,19 +347,19 @@ def test_a_304_takes_only_the_callers_statements_in_any_worker(asked: Asked, sto
     database = Counting(open_store(store_url))
     other = Client(new_app(database), asked.account.token)
     assert other.ask("GET", "/relatorios?page=2", headers={"If-None-Match": etag}).status == 304
-    assert (database.kinds(), database.snapshots) == ([TOKEN, CALLER], 0)
+    assert (kinds_of(database), database.snapshots) == ([TOKEN, CALLER], 0)
     database.close()
 
 
 def test_without_a_cache_each_request_reads_the_page(asked: Asked, new_app: NewApp) -> None:
     plain = Client(new_app(asked.database, cache_bytes=0), asked.account.token)
     assert len({plain.get("/relatorios").body for _ in range(3)}) == 1
-    assert asked.database.kinds() == [TOKEN, CALLER, *2 * [PAGE, *asked.again], PAGE]
+    assert kinds_of(asked.database) == [TOKEN, CALLER, *2 * [PAGE, *asked.again], PAGE]
 
 
 def test_a_profile_takes_only_the_callers_statements(asked: Asked) -> None:
     assert asked.client.get("/usuario").status == 200
-    assert (asked.database.kinds(), asked.database.snapshots) == ([TOKEN, CALLER], 0)
+    assert (kinds_of(asked.database), asked.database.snapshots) == ([TOKEN, CALLER], 0)
 
 
 def test_a_refused_parameter_takes_only_the_callers_statements(asked: Asked) -> None:
@@ -403,7 +369,7 @@ def test_a_refused_parameter_takes_only_the_callers_statements(asked: Asked) -> 
         ("/usuario?x=1", asked.again),
     ):
         assert asked.client.get(url).status == 400
-        assert (asked.database.kinds(), asked.database.snapshots) == (kinds, 0)
+        assert (kinds_of(asked.database), asked.database.snapshots) == (kinds, 0)
         asked.database.forget()
 
 
@@ -420,7 +386,7 @@ def test_a_malformed_token_is_refused_without_the_store(asked: Asked, path: str)
 
 def test_a_well_formed_unknown_token_takes_one_statement(asked: Asked) -> None:
     assert asked.nobody.ask("GET", "/relatorios?page=0", headers={"Authorization": "x" * 20}).status == 401
-    assert asked.database.kinds() == [TOKEN]
+    assert kinds_of(asked.database) == [TOKEN]
 
 
 def test_other_paths_methods_and_constant_routes_never_reach_the_store(asked: Asked) -> None:
