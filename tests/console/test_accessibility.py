@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from console.driver import Console
-from console.test_freshness import answered
+from console.lists import answered
 from live.server import Server
 
 VIEWS = (

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from console.driver import Console
-from console.test_relatorios import count, first
+from console.lists import count, first
 
 
 def copied(console: Console, name: str) -> str:

@@ -7,9 +7,7 @@ import httpx
 from playwright.sync_api import Route
 
 from console.driver import Console
-from console.test_freshness import LOOKS_AGAIN, answered
-from console.test_relatorios import CHOICES, count
-from console.test_states import LISTS, answers
+from console.lists import CHOICES, LISTS, LOOKS_AGAIN, answered, answers, count
 
 ANALYSIS = '[data-filter="status=EM ANALISE"]'
 

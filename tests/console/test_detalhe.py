@@ -5,14 +5,7 @@ from typing import Any
 import httpx
 
 from console.driver import Console
-from console.test_freshness import answered
-from console.test_relatorios import count, first
-
-
-def repeated(api: httpx.Client) -> dict[str, str]:
-    """Give a report of a person who has at least two more."""
-    itens = api.get("/relatorios", params={"rows": 200, "tipo_pessoa": "PESSOA"}).json()["result"]["itens"]
-    return next(item for item in itens if count(api, numero_documento=item["numero_documento"]) > 2)
+from console.lists import answered, count, first, repeated
 
 
 def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:

@@ -3,7 +3,7 @@ import re
 import httpx
 
 from console.driver import Console
-from console.test_relatorios import count, first
+from console.lists import count, first
 
 
 def test_entering_a_token_opens_the_list(tab: Console) -> None:

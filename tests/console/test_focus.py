@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Route
 
 from console.driver import Console
-from console.test_pessoas import people
+from console.lists import people
 
 FOCUSED = "document.activeElement"
 

@@ -1,31 +1,15 @@
 """What an open list shows about its freshness as time passes; the tests control the clock."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import httpx
-from playwright.sync_api import Route
 
 from console.driver import Console
-from console.test_relatorios import count, first
+from console.lists import LOOKS_AGAIN, answered, count, first
 
 LIST = re.compile(r"/relatorios$")
-LOOKS_AGAIN = 21_000
 A_DAY = 86_400_000
-
-
-def answered(change: Callable[[Any], None]) -> Callable[[Route], None]:
-    """Make a route handler that changes the result and never answers 304."""
-
-    def answer(route: Route) -> None:
-        headers = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
-        response = route.fetch(headers=headers)
-        body = response.json()
-        change(body["result"])
-        route.fulfill(response=response, json=body)
-
-    return answer
 
 
 def open_with_clock(console: Console) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from console.driver import Console
-from console.test_freshness import answered
-from console.test_states import answers
+from console.lists import answered, answers
 from laudo.core import errors
 
 

@@ -9,9 +9,7 @@ from playwright.sync_api import Browser, Locator, Playwright
 
 from console.conftest import launched, opened
 from console.driver import LOOKS, Console, chromium
-from console.test_detalhe import repeated
-from console.test_pessoas import people
-from console.test_relatorios import count, first
+from console.lists import count, first, people, repeated
 from live.server import Server
 
 MISSING = "[data-missing]"

@@ -4,8 +4,7 @@ import httpx
 from playwright.sync_api import Route
 
 from console.driver import Console
-from console.test_freshness import answered
-from console.test_relatorios import CHOICES, count
+from console.lists import CHOICES, answered, count
 
 
 def number(text: str) -> int:

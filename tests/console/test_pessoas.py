@@ -3,7 +3,7 @@ import re
 import httpx
 
 from console.driver import Console
-from console.test_relatorios import count, first, punctuated
+from console.lists import count, first, people, punctuated
 from laudo.core.documents import cpf_digits
 
 TYPED = """async (box, text) => {
@@ -13,10 +13,6 @@ TYPED = """async (box, text) => {
         await new Promise((done) => setTimeout(done, 10))
     }
 }"""
-
-
-def people(api: httpx.Client, **filters: str) -> int:
-    return int(api.get("/pessoas", params=filters).json()["result"]["paginacao"]["total"])
 
 
 def test_typing_sends_one_search_request_after_a_pause(tab: Console, api: httpx.Client) -> None:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from console.driver import Console
-from console.test_relatorios import first
+from console.lists import first
 
 WHOLE = re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}")
 MASKED = re.compile(r"\*{3}\.\d{3}\.\d{3}-\*{2}")

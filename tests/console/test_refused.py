@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from console.driver import Console
-from console.test_relatorios import count, first
+from console.lists import count, first
 
 REFUSED = "[data-missing]"
 

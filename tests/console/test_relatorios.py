@@ -3,7 +3,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
@@ -11,22 +10,8 @@ import pytest
 from playwright.sync_api import Route
 
 from console.driver import Console
+from console.lists import CHOICES, count, first, punctuated
 from live.server import Place
-
-CHOICES = [
-    *(f"status={status}" for status in ("PROCESSANDO", "EM ANALISE", "CONCLUIDO", "PRE-PROCESSANDO", "PENDENTE")),
-    *("resultado=VALID", "resultado=INVALID", "tipo_pessoa=PESSOA", "tipo_pessoa=EMPRESA"),
-    *("pendente_validacao_manual=true", "pendente_validacao_manual=false"),
-]
-
-
-def count(api: httpx.Client, **filters: str) -> int:
-    return int(api.get("/relatorios", params=filters).raise_for_status().json()["result"]["paginacao"]["total"])
-
-
-def first(api: httpx.Client, **filters: str) -> dict[str, Any]:
-    item: dict[str, Any] = api.get("/relatorios", params=filters).raise_for_status().json()["result"]["itens"][0]
-    return item
 
 
 def test_every_filter_choice_shows_its_count_and_filters_the_list(tab: Console, api: httpx.Client) -> None:
@@ -175,9 +160,9 @@ def test_a_button_loads_more_matrices_without_recounting(wide: Console, api: htt
         wide.page.get_by_role("button", name="Mostrar mais"),
     )
     asked = 0
-    for count, rest in ((40, 55), (80, 15)):
-        wide.page.get_by_text(f"Mostrando as {count} primeiras; {rest} relatórios são de outras matrizes.").wait_for()
-        assert named.count() == count
+    for shown, rest in ((40, 55), (80, 15)):
+        wide.page.get_by_text(f"Mostrando as {shown} primeiras; {rest} relatórios são de outras matrizes.").wait_for()
+        assert named.count() == shown
         asked = len(wide.requests)
         more.click()
     more.wait_for(state="detached")
@@ -463,12 +448,6 @@ def test_wrong_check_digits_show_a_warning_beside_the_filter(tab: Console) -> No
 def test_the_page_number_is_announced_unless_the_list_is_empty(tab: Console, address: str, said: str) -> None:
     tab.enter(f"#/{address}")
     tab.until("document.querySelector('[role=status]').textContent.endsWith(given)", said)
-
-
-def punctuated(document: str) -> str:
-    if len(document) == 11:
-        return f"{document[:3]}.{document[3:6]}.{document[6:9]}-{document[9:]}"
-    return f"{document[:2]}.{document[2:5]}.{document[5:8]}/{document[8:12]}-{document[12:]}"
 
 
 def test_back_and_reload_restore_a_filter_hidden_from_the_address(tab: Console, api: httpx.Client) -> None:

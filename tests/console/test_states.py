@@ -1,5 +1,4 @@
 import re
-from collections.abc import Callable
 from typing import Literal
 
 import httpx
@@ -8,18 +7,10 @@ from playwright.sync_api import Browser, Route
 
 from client.socket_service import listening
 from console.driver import Console
+from console.lists import LISTS, answers, count, first, punctuated
 from console.test_focus import HEAR
-from console.test_relatorios import count, first, punctuated
 from laudo.core import errors
 from live.server import Place, Server, serving
-
-LISTS = re.compile(r"/relatorios(\?|$)")
-
-
-def answers(status: int, message: str, **headers: str) -> Callable[[Route], None]:
-    body = f'{{"error":"x","message":"{message}","status_code":{status}}}'
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda route: route.fulfill(status=status, headers=named, body=body)
 
 
 @pytest.mark.parametrize(
