@@ -408,3 +408,4 @@ def test_moving_up_with_k_hides_no_row_below_the_headers(wide: Console) -> None:
             " < document.querySelector('th').getBoundingClientRect().bottom"
         )
         assert not hidden, wide.page.evaluate(f"{FOCUSED}.title")
+    assert wide.rows.first.evaluate(f"(row) => row === {FOCUSED}")
