@@ -118,10 +118,38 @@ def test_the_focus_outline_of_a_search_does_not_cover_its_error(tab: Console) ->
     assert text - field["y"] - field["height"] > 4
 
 
+def test_matrices_with_long_names_that_begin_alike_are_shown_whole(phone: Console) -> None:
+    def rename(result: Any) -> None:  # noqa: ANN401 - what JSON holds
+        result["paginacao"]["total"] = 1
+        result["itens"] = [{"nome": "consultaPessoa" * 14}]
+
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    phone.intercept(re.compile(r"/relatorios\?(?=.*(sort=nome|nome=))"), answered(rename))
+    phone.enter()
+    phone.filters()
+    phone.page.locator(".matriz summary").click()
+    words = phone.page.locator(".matriz .words")
+    words.wait_for()
+    assert words.evaluate("(e) => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight")
+    assert phone.fits_its_width()
+    phone.page.unroute_all(behavior="wait")
+
+
+def test_page_numbers_of_ten_million_persons_fit_a_small_phone(phone: Console) -> None:
+    phone.page.set_viewport_size({"width": 320, "height": 640})
+    page = {"itens": [PESSOA], "paginacao": {"atual": 200_000, "linhas": 25, "total": "12345678"}}
+    phone.intercept(re.compile(r"/pessoas\?page="), answered(lambda result: result.update(page)))
+    phone.enter("#/pessoas?page=200000")
+    phone.page.get_by_label("Página 200.000").wait_for()
+    assert phone.fits_its_width()
+    phone.page.unroute_all(behavior="wait")
+
+
 PLACES = """(selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).map((e) => {
     const { left, right } = e.getBoundingClientRect()
     return { words: e.textContent, left, right }
 })"""
+PESSOA = {"cpf": "12345678909", "nome": "Maria", "atualizado_em": "2026-01-31T12:00:00.000Z"}
 LONG = "Maria Aparecida dos Santos Oliveira Albuquerque Cavalcanti de Souza e Silva"
 
 
