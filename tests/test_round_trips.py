@@ -8,10 +8,13 @@ import pytest
 
 from factories import NOON, Account, Store, relatorio
 from forwarding import Forwarding, ForwardingConnection
-from laudo.core.sql import Statement
+from laudo.core.sql import How, Statement, Write
+from laudo.core.sql.writes import TOKEN
+from laudo.server import keys
 from laudo.server.database import Connection, Database, Mark, Row, Unavailable
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
+from laudo.server.tokens import hash_token, new_token
 from strategies import many
 from wsgi import Client, NewApp
 
@@ -192,6 +195,23 @@ def test_a_repeated_request_fails_as_soon_as_the_store_fails(new_app: NewApp, st
         assert failing.since() == (1, 0)
         failing.failure = None
         assert client.get("/usuario").status == 200
+
+
+def test_two_thousand_tokens_in_turn_take_one_round_trip_each(
+    new_app: NewApp, counted: Counted, store: Store, account: Account
+) -> None:
+    tokens, key = [new_token() for _ in range(2000)], keys.load(store.key_file)
+    rows = [
+        (account.id_organizacao, hash_token(key, token), 1000 + number, account.id_conta, account.id_usuario, NOON)
+        for number, token in enumerate(tokens)
+    ]
+    with store.database.transaction() as connection:
+        connection.write(Write(How.INSERT, TOKEN, ("id_token", "id_conta", "id_usuario", "created_at")), rows)
+    service = new_app(counted)
+    for _ in range(2):
+        counted.since()
+        assert {Client(service, token).get("/usuario").status for token in tokens} == {200}
+    assert counted.since() == (len(tokens), len(tokens) * KNOWN_CALLER)
 
 
 def test_the_profile_takes_one_round_trip(acme: Client, counted: Counted) -> None:

@@ -13,12 +13,9 @@ from laudo.core.sql import Owner, Statement
 from laudo.server import logs
 from laudo.server.database import Mark, Reader, Row, Served
 from laudo.server.forecast import Forecast
-from laudo.server.limits import Limits
+from laudo.server.limits import REMEMBERED, Limits
 from laudo.server.recent import Recent
 from laudo.server.tokens import PREFIX, hash_token
-
-_TOKENS: Final = 1000
-"""Tokens whose hashes and callers a worker remembers."""
 
 _SUSPICIOUS: Final = 3
 _WRONG_KEY: Final = (
@@ -79,10 +76,10 @@ class Callers:
     def __init__(self, database: Served, key: bytes, limits: Limits, forecast: Forecast) -> None:
         """`key` is the one under which tokens are hashed."""
         self._database = database
-        self._hash = lru_cache(maxsize=_TOKENS)(partial(hash_token, key))
+        self._hash = lru_cache(maxsize=REMEMBERED)(partial(hash_token, key))
         self._limits = limits
         self._forecast = forecast
-        self._remembered: Recent[str, Caller] = Recent(_TOKENS)
+        self._remembered: Recent[str, Caller] = Recent(REMEMBERED)
         self._has_admitted = False
         self._refused = 0
 

@@ -9,8 +9,8 @@ from laudo.core import errors
 from laudo.core.errors import ApiError
 from laudo.server.recent import Recent
 
-_REMEMBERED: Final = 10_000
-"""Tokens whose buckets are kept; the least recently used one is forgotten first, and starts with a full one again."""
+REMEMBERED: Final = 10_000
+"""Tokens that a worker remembers; the least recently used one is forgotten first, and starts with a full bucket."""
 _MS: Final = 1000
 
 
@@ -20,7 +20,7 @@ class Buckets:
     def __init__(self, per_second: float) -> None:
         """With 0 nothing is limited."""
         self.per_second = per_second
-        self._levels: Recent[int, tuple[float, float]] = Recent(_REMEMBERED)
+        self._levels: Recent[int, tuple[float, float]] = Recent(REMEMBERED)
 
     def level(self, id_token: int) -> float:
         """Give the amount that a bucket holds now."""
