@@ -98,6 +98,18 @@ def test_a_cpf_is_eleven_digits_without_mask(empty: Client, text: str) -> None:
     assert empty.get("/pessoas", cpf=text).keys == ["cpf"]
 
 
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("राम कुमार", "र म क"), ("ศิริ", "ศ ร"), ("Jo\u00adsé", "se jo"), ("\u200fMaria\u200e", "maria"), ("田中", "田")],
+)
+def test_signs_that_are_no_letters_separate_words_in_any_script(
+    acme: Client, store: Store, account: Account, name: str, same: str
+) -> None:
+    store.write(account, [relatorio(nome_pessoa=name)])
+    for asked in (name, same):
+        assert acme.get("/pessoas", nome=asked).total == 1
+
+
 @pytest.mark.parametrize("name", ["nome", "busca"])
 @pytest.mark.parametrize(
     ("asked", "found"),
