@@ -1,4 +1,4 @@
-"""Keys of rows as bytes: many keys are encoded as each one is, and the bytes sort in the order of the keys."""
+"""Keys of rows: as bytes they sort as the keys do, and the bounds of a value enclose all rows that can have it."""
 
 from typing import Any, Final
 
@@ -19,6 +19,12 @@ VALUES: Final[dict[str, st.SearchStrategy[Any]]] = {
     "cpf": st.from_regex(r"[0-9]{11}", fullmatch=True),
 }
 
+TIES: Final[dict[str, tuple[Any, ...]]] = {
+    "numero": (bytes(16), bytes(15) + b"\1", b"\xff" * 16),
+    "cpf": ("00000000000", "00000000001", "99999999999"),
+}
+"""The first, the second and the last value of each last column."""
+
 
 @pytest.mark.parametrize("axis", [*axes.OF_RELATORIO, *axes.OF_PESSOA], ids=lambda axis: " ".join(axis.names))
 @given(given=st.data())
@@ -28,3 +34,9 @@ def test_encoding_keys_together_equals_encoding_each_alone(axis: Axis, given: st
     assert written == [axis.encode(key) for key in keys]
     assert [axis.decode(each) for each in written] == keys
     assert sorted(written) == [axis.encode(key) for key in sorted(keys)]
+
+
+@pytest.mark.parametrize("axis", [axis for axis in (*axes.OF_RELATORIO, *axes.OF_PESSOA) if len(axis.columns) > 1])
+def test_the_bounds_of_a_value_enclose_all_rows_that_have_it(axis: Axis) -> None:
+    first, second, last = ((0, tie) for tie in TIES[axis.names[1]])
+    assert axis.floor(0) <= first < axis.past(first) <= second < last < axis.past(last) <= axis.ceiling(0)
