@@ -118,7 +118,9 @@ def test_requests_have_the_specified_headers_and_url(client: Client, service: Se
         ({"rows": 0}, "rows must be a multiple of 25"),
         ({"rows": True}, "rows must be a multiple of 25"),
         ({"page": 0}, "page must be a whole number, 1 or more"),
+        ({"page": True}, "page must be a whole number, 1 or more"),
         ({"sort": "cor"}, "sort must be one of these fields"),
+        ({"sort": "--nome"}, "sort must be one of these fields"),
         ({"sort": 5}, "sort must be one of these fields"),
         ({"status": "PRONTO"}, "status of relatorios must be one of PROCESSANDO"),
         ({"numero_documento": "529.982.247-25"}, "without mask"),
@@ -951,6 +953,13 @@ def test_wait_for_respects_retry_after_or_fails_if_it_is_too_long(
     with pytest.raises(ServerError):
         client.call("wait_for", numero=relatorio(1)["numero"])
     assert clock.pauses == [100]
+
+
+def test_a_wait_obeys_each_retry_after_once(client: Client, service: Service, clock: Clock) -> None:
+    service.script = [refused(503, Retry_After="100"), *[refused(503)] * 3, None]
+    service.relatorios = [relatorio(1)]
+    client.call("wait_for", numero=relatorio(1)["numero"])
+    assert clock.pauses == [100, 0.25, 0.5, 0.9375]
 
 
 def test_a_permanent_failure_ends_a_wait_at_once(client: Client, service: Service, clock: Clock) -> None:

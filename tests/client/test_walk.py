@@ -198,6 +198,16 @@ def test_a_walk_waits_at_most_15_minutes_for_a_page(client: Client, service: Ser
     assert clock.pauses[15:] == [60.25] * 14
 
 
+def test_a_walk_does_not_outwait_its_deadline_for_a_service_in_trouble(
+    client: Client, service: Service, clock: Clock
+) -> None:
+    service.relatorios = newest_first(2500)
+    service.script = [None, None, refused(503, Retry_After="100")]
+    with pytest.raises(StatusError):
+        client.all("relatorios")
+    assert clock.pauses == []
+
+
 @pytest.mark.parametrize("status", [400, 500])
 def test_a_permanent_failure_ends_a_walk(client: Client, service: Service, status: int) -> None:
     service.relatorios = newest_first(2500)
