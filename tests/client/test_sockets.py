@@ -393,6 +393,21 @@ def test_an_exception_being_handled_is_not_part_of_the_cause(ask: Ask) -> None:
         assert cause.__cause__.__context__ is None
 
 
+def test_an_exception_being_handled_is_not_the_cause_of_a_proxys_refusal(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(answering(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
+        use_proxy(monkeypatch, proxy)
+        try:
+            Path("/no/such/file").read_bytes()
+        except FileNotFoundError:
+            with pytest.raises(TransportError) as caught:
+                ask("https://service.invalid", ONCE)
+            cause = caught.value.__cause__
+            assert isinstance(cause, httpx.ProxyError)
+            assert cause.__cause__ is None
+
+
 def test_a_host_whose_addresses_all_refuse_is_reported(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
