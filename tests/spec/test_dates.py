@@ -70,6 +70,7 @@ def test_an_instant_between_two_milliseconds_is_rounded_up(dated: Client, path: 
 def test_an_instant_may_have_any_offset_and_a_date_is_a_day_in_utc(dated: Client, path: str) -> None:
     given = {"atualizado_em_de": "2026-01-30T22:00:00-03:00", "atualizado_em_ate": "2026-02-01T00:00+00:00"}
     assert hours(dated, path, **given) == [1, 12, 23]
+    assert hours(dated, path, atualizado_em_de="2026-01-31t12:00Z", atualizado_em_ate="2026-02-01 00:00Z") == [12, 23]
     assert hours(dated, path, atualizado_em_de="2026-01-31", atualizado_em_ate="2026-01-31") == [0, 1, 12, 23]
 
 
@@ -92,6 +93,13 @@ def test_a_malformed_date_or_instant_is_refused(empty: Client, path: str, name: 
     answer = empty.get(path, **{name: text})
     assert answer.keys == [name]
     assert "2026-01-31" in answer.json["message"]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_february_29_exists_in_leap_years_only(empty: Client, path: str) -> None:
+    years = ("0004", "1900", "2000", "2023", "2024", "2100", "2400")
+    accepted = [year for year in years if empty.get(path, atualizado_em_de=f"{year}-02-29").status == 200]
+    assert accepted == ["0004", "2000", "2024", "2400"]
 
 
 @pytest.mark.parametrize("path", LISTS)

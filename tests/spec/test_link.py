@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 from itertools import product
 from typing import Final, Literal
 
@@ -9,7 +10,10 @@ import msgspec
 import pytest
 
 from factories import NOON, Account, Store, cpf, numero, relatorio
+from laudo.core import cursor as cursors
 from laudo.core import query
+from laudo.core.errors import ApiError
+from laudo.core.resources import RELATORIOS
 from laudo.server.ingest.records import Relatorio
 from reference import Api, Item
 from strategies import PESSOA_SORTS, RELATORIO_SORTS
@@ -209,9 +213,8 @@ def test_a_cursor_is_valid_for_one_list_order_and_set_of_filters(full: Client) -
     asked = "tipo_pessoa=PESSOA&atualizado_em_de=2026-01-01&sort=nome"
     cursor = next_of(full.get(f"/relatorios?{asked}"))
     assert full.get(f"/relatorios?{asked}&cursor={cursor}").status == 200
-    assert full.get(
-        f"/relatorios?sort=nome&atualizado_em_de=2026-01-01T00:00Z&tipo_pessoa=pessoa&cursor={cursor}"
-    ).status
+    alike = "sort=nome&atualizado_em_de=2026-01-01T00:00Z&tipo_pessoa=pessoa"
+    assert full.get(f"/relatorios?{alike}&cursor={cursor}").status == 200
     for other in (
         *("tipo_pessoa=PESSOA&sort=nome", "tipo_pessoa=EMPRESA&atualizado_em_de=2026-01-01&sort=nome"),
         *("tipo_pessoa=PESSOA&atualizado_em_de=2026-01-02&sort=nome", f"{asked}&status=CONCLUIDO", "sort=nome", ""),
@@ -227,6 +230,14 @@ def test_a_cursor_together_with_a_page_is_refused(full: Client) -> None:
     for page in (1, 2):
         assert refused(full, f"/relatorios?page={page}&cursor={cursor}")
         assert refused(full, f"/relatorios?cursor={cursor}&page={page}")
+
+
+def test_a_cursor_in_the_form_of_another_version_is_refused() -> None:
+    asked = query.parse(RELATORIOS, "", max_rows=25)
+    sealed = cursors.seal((2, "form"), asked, secret=b"key", owner=(1, 1))  # type: ignore[arg-type]  # another form
+    with pytest.raises(ApiError) as caught:
+        cursors.unseal(replace(asked, cursor=sealed), secret=b"key", owner=(1, 1))
+    assert (caught.value.kind.status, caught.value.keys) == (400, ("cursor",))
 
 
 @pytest.mark.usefixtures("filled")

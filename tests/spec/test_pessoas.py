@@ -117,6 +117,7 @@ def test_signs_that_are_no_letters_separate_words_in_any_script(
         ("mar sil", {"Maria da Silva", "MÁRIO SILVEIRA", "Silvana Marques"}),
         ("sil mar", {"Maria da Silva", "MÁRIO SILVEIRA", "Silvana Marques"}),
         ("MÁRIA", {"Maria da Silva", "Ana-Maria Souza"}),
+        ("𝐌aria", {"Maria da Silva", "Ana-Maria Souza"}),
         ("maria  silva", {"Maria da Silva"}),
         ("da silva mari", {"Maria da Silva"}),
         ("s m d", {"Maria da Silva"}),
@@ -147,7 +148,8 @@ def test_a_text_too_long_after_normalization_is_refused(named: Client, name: str
     refused = named.get("/pessoas", **{name: text})
     assert refused.keys == [name]
     assert refused.json["message"].endswith("até 200 caracteres (no máximo 500 após a normalização Unicode).")
-    assert names(named, **{name: "maria " + "…" * 164}) == {"Maria da Silva", "Ana-Maria Souza"}
+    longest = "maria m " + "…" * 164
+    assert names(named, **{name: longest}) == {"Maria da Silva", "Ana-Maria Souza"}
 
 
 @pytest.mark.parametrize("text", ["", " ", "-", "🙂", "%"])
@@ -161,6 +163,11 @@ def test_busca_of_digits_finds_cpfs_by_prefix(named: Client) -> None:
     assert cpfs(named, busca="0000001", sort="cpf") == [cpf(100 + number) for number in range(6)]
     assert cpfs(named, busca=cpf(102)[1:]) == []
     assert named.get("/pessoas", busca=start).json["result"]["busca"] == start
+
+
+def test_busca_of_other_digits_than_0_to_9_finds_words(acme: Client, store: Store, account: Account) -> None:
+    store.write(account, [relatorio(1, nome_pessoa="João 2º", numero_documento=cpf(200_000_000))])
+    assert names(acme, busca="\N{FULLWIDTH DIGIT TWO}") == {"João 2º"}
 
 
 def test_an_empty_busca_filters_nothing(named: Client) -> None:
