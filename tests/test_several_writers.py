@@ -346,6 +346,14 @@ def test_a_writer_rereads_only_buckets_that_others_have_changed(store: Store) ->
     assert not list(verify(store.database))
 
 
+def test_writers_that_split_buckets_in_turn_never_give_one_number_twice(store: Store, account: Account) -> None:
+    writers = [Ingest(store.database, account.id_conta, sizes=SMALL) for _ in range(2)]
+    for turn in range(8):
+        numbers = range(20 * turn, 20 * turn + 20)
+        writers[turn % 2].write([relatorio(n, atualizado_em=NOON + n, numero_documento=cpf(n)) for n in numbers])
+    assert not list(verify(store.database))
+
+
 def test_a_writer_reads_only_the_fine_buckets_where_it_writes(store: Store, account: Account) -> None:
     """It reads those below one coarse bucket per axis, and those below the coarse bucket that a report leaves."""
     id_conta = account.id_conta

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engines import Engine, Stores
-from factories import NEWER, NOON, Account, Store, cnpj, contents, cpf, relatorio, versions
+from factories import NEWER, NOON, Account, Store, cnpj, contents, cpf, numero, relatorio, versions
 from forwarding import Forwarding
 from laudo.core.axes import RELATORIO_MENSAGEM
 from laudo.core.sql import How, Owner, Statement, Write
@@ -811,6 +811,16 @@ def test_a_facet_lost_while_empty_does_not_stop_the_writer(store: Store, account
     run(store, "DELETE FROM facet WHERE total = 0")
     ingest(store, account).write(written[2:])
     assert differences(store) == []
+
+
+def test_a_lost_person_does_not_stop_the_writer_and_is_found_again(store: Store, account: Account) -> None:
+    ingest(store, account).write([relatorio(number) for number in range(3)])
+    run(store, "DELETE FROM pessoa")
+    assert ingest(store, account).delete([numero(0)]) == 1
+    assert len(contents(store.database)["pessoa"]) == 1
+    run(store, "DELETE FROM pessoa")
+    assert ingest(store, account).delete([numero(1), numero(2)]) == 2
+    assert repaired(store) == []
 
 
 def test_all_counts_are_rebuilt_from_reports_and_facets(store: Store, accounts: list[Account]) -> None:

@@ -75,12 +75,26 @@ def test_the_same_rules_apply_within_a_batch(ingest: Ingest, acme: Client) -> No
     assert [item["mensagem"] for item in acme.get("/relatorios").itens] == ["Depois."]
 
 
+def test_the_order_of_a_batch_decides_nothing_about_a_stored_report(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1)])
+    second, third = (relatorio(1, mensagem=f"{n}.", atualizado_em=NOON + n) for n in (2, 3))
+    assert ingest.write([third, second]) == Counts(updated=1, stale=1)
+    assert [item["mensagem"] for item in acme.get("/relatorios").itens] == ["3."]
+
+
 def test_an_empty_batch_changes_nothing(store: Store, ingest: Ingest) -> None:
     ingest.write([relatorio(1)])
     before = contents(store.database)
     assert ingest.write([]) == Counts()
     assert ingest.delete([]) == ingest.delete([relatorio(2).numero]) == 0
     assert contents(store.database) == before
+
+
+def test_a_new_facet_does_not_get_the_number_of_an_empty_one(store: Store, account: Account) -> None:
+    store.write(account, [relatorio(1), relatorio(2, nome="outra")])
+    store.delete(account, 2)
+    store.write(account, [relatorio(3, nome="terceira")])
+    assert list(verify(store.database)) == []
 
 
 def test_the_same_numero_in_two_accounts_is_two_reports(store: Store, account: Account, ingest: Ingest) -> None:
@@ -203,6 +217,26 @@ def test_a_report_with_a_new_document_moves_its_person(ingest: Ingest, acme: Cli
     assert people(acme) == {cpf(2): ("Dois", 1)}
 
 
+def test_a_report_that_is_not_written_adds_no_person(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1, numero_documento=cpf(1), nome_pessoa="Um")])
+    stale = relatorio(1, numero_documento=cpf(2), nome_pessoa="Dois", atualizado_em=NOON - 1)
+    assert ingest.write([stale, relatorio(3, numero_documento=cpf(3), nome_pessoa="Três")]) == Counts(1, stale=1)
+    assert people(acme) == {cpf(1): ("Um", 0), cpf(3): ("Três", 0)}
+
+
+def test_a_name_that_changes_only_in_accents_is_stored(store: Store, ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(1, nome_pessoa="Jose")])
+    ingest.write([relatorio(1, nome_pessoa="José", atualizado_em=NOON + 1)])
+    assert [name for name, _ in people(acme).values()] == ["José"]
+    assert list(verify(store.database)) == []
+
+
+def test_a_person_whose_two_newest_reports_leave_together_falls_back(ingest: Ingest, acme: Client) -> None:
+    ingest.write([relatorio(n, nome_pessoa=f"Nome {n}", atualizado_em=NOON + n) for n in range(3)])
+    assert ingest.delete([numero(1), numero(2)]) == 2
+    assert [name for name, _ in people(acme).values()] == ["Nome 0"]
+
+
 def test_a_person_falls_back_to_the_next_newest_report_of_any_account(
     store: Store, account: Account, ingest: Ingest, acme: Client
 ) -> None:
@@ -318,6 +352,27 @@ def test_no_bucket_exceeds_its_size_or_stays_empty_behind_another(store: Store, 
             assert len(fine) <= SMALL.most_children
             assert max(fine) <= SMALL.most_rows
             assert 0 not in fine[1:]
+
+
+def test_only_a_bucket_that_exceeds_its_size_is_split(store: Store, account: Account) -> None:
+    reports = [relatorio(n, atualizado_em=NOON + n, numero_documento=cpf(n)) for n in range(13)]
+    by_numero = Statement("SELECT total FROM bucket WHERE id_conta > 0 AND axis = 2 AND parent > 0 ORDER BY lower")
+    small = Ingest(store.database, account.id_conta, sizes=SMALL)
+    small.write(reports[:12])
+    assert store.database.fetch(by_numero) == [(12,)]
+    small.write(reports[12:])
+    assert store.database.fetch(by_numero) == [(6,), (7,)]
+
+
+def test_reports_with_which_a_dropped_bucket_began_can_leave_again(store: Store, account: Account) -> None:
+    small = Ingest(store.database, account.id_conta, sizes=SMALL)
+    reports = [relatorio(n, atualizado_em=NOON + n, numero_documento=cpf(n)) for n in range(20)]
+    small.write(reports)
+    small.delete([each.numero for each in reports[1:]])
+    for each in reports[1:]:
+        small.write([each])
+        assert small.delete([each.numero]) == 1
+    assert list(verify(store.database)) == []
 
 
 def test_no_coarse_bucket_stays_empty_when_reports_are_rewritten(store: Store, account: Account) -> None:
