@@ -137,8 +137,10 @@ def table(rows: Iterable[Mapping[str, object]], separator: str = ",") -> bytes:
 class Trickle(io.BytesIO):
     """A stream that returns a few bytes at a time, as a pipe may."""
 
+    most = 7
+
     def read1(self, size: int | None = -1, /) -> bytes:
-        return super().read1(min(7, -1 if size is None else size))
+        return super().read1(min(self.most, -1 if size is None else size))
 
 
 # Reports read back equal
@@ -162,6 +164,12 @@ def test_compression_and_short_reads_change_nothing(reports: list[Relatorio], as
     assert items(gzip.compress(plain)) == expected
     assert list(read(Source(Trickle(plain)))) == expected
     assert list(read(Source(Trickle(gzip.compress(plain) + gzip.compress(b"\n") + b"\0\0")))) == expected
+
+
+def test_gzip_is_recognized_even_if_its_first_byte_comes_alone() -> None:
+    stream = Trickle(gzip.compress(GOOD))
+    stream.most = 1
+    assert list(read(Source(stream))) == [(1, RELATORIO)]
 
 
 def test_a_line_with_every_field_becomes_a_report() -> None:
@@ -313,6 +321,10 @@ DOCUMENTO = "accepted: 11 digits (CPF) for Pessoa, 14 characters (CNPJ) for Empr
             f"numero_documento is not accepted for Empresa; {DOCUMENTO}",
         ),
         (
+            {"numero_documento": "12ıBC34501DE35", "tipo_pessoa": "Empresa"},
+            f"numero_documento is not accepted for Empresa; {DOCUMENTO}",
+        ),
+        (
             {"numero_documento": "12.abc.345/01DE-35", "tipo_pessoa": "Empresa"},
             f"numero_documento has a mask; {DOCUMENTO}",
         ),
@@ -362,6 +374,7 @@ def not_json(character: int) -> str:
         (GOOD[:-1] + b',"nome":"x"}', "nome appears twice"),
         (GOOD[:-1] + b',"nome" : "consultaPessoaDefault"}', "nome appears twice"),
         (GOOD[:-1] + b',"resultado":"VALID"}', "resultado appears twice"),
+        (line(resultado=None)[:-1] + b',"resultado":null}', "resultado appears twice"),
         (GOOD[:-1] + b',"n\\u006fme":"x"}', "nome appears twice"),
         (GOOD[:-1] + b',"x":1,"x":1}', f"unknown field at position 11; accepted: {', '.join(ACCEPTED)}"),
         (b" " * 65_537, "longer than 64 KiB"),
@@ -475,6 +488,11 @@ def test_rows_before_an_open_quote_are_yielded_without_waiting(
     rows = tabular.rows(iter([(2, b"a,b"), (3, b'a,"'), None, *rest]), ",")
     assert [next(rows), next(rows)] == [(2, b"a,b"), None]
     assert list(filter(None, rows)) == [given]
+
+
+def test_rows_after_a_line_too_long_that_closes_a_quote_are_read() -> None:
+    wrong = ROW.replace("Válido.", '"Válido.') + "\n" + "x" * ingest_lines.LONGEST + 'x"\n'
+    assert items(f"{HEADER}\n{wrong}{ROW}\n".encode()) == [Rejected(2, SPANS.format(3, 2)), (4, RELATORIO)]
 
 
 def test_rows_after_a_quote_that_closes_much_later_are_read() -> None:

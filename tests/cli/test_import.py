@@ -55,9 +55,13 @@ def test_gzip_and_files_without_an_extension_are_recognized(laudo: Shell, name: 
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
-def test_an_old_name_leaves_no_bytes_in_the_file_after_a_rename(laudo: Shell) -> None:
-    for name, instant in (("Ana Kwyzbrrt", "2026-01-01T00:00:00.000Z"), ("Ana", "2026-01-02T00:00:00.000Z")):
-        reports(laudo, 1, "52998224725", nome_pessoa=name, atualizado_em=instant)
+@pytest.mark.parametrize("new_document", ["52998224725", "12345678909"])
+def test_an_old_name_leaves_no_bytes_after_a_rename_or_a_new_document(laudo: Shell, new_document: str) -> None:
+    for document, name, instant in (
+        ("52998224725", "Ana Kwyzbrrt", "2026-01-01T00:00:00.000Z"),
+        (new_document, "Ana", "2026-01-02T00:00:00.000Z"),
+    ):
+        reports(laudo, 1, document, nome_pessoa=name, atualizado_em=instant)
         assert (b"kwyzbrrt" in Path(f"{laudo.folder}/laudo.db").read_bytes().lower()) == (name != "Ana")
 
 
