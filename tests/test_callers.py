@@ -1,8 +1,8 @@
 import pytest
 
-from laudo.server import accounts
+from laudo.server import accounts, callers
 from laudo.server.accounts import Level
-from laudo.server.callers import Caller, caller_of
+from laudo.server.callers import Caller, caller_of, has_expired
 from laudo.server.database import Database
 from laudo.server.tokens import hash_token, new_token
 
@@ -56,6 +56,14 @@ def test_a_token_is_unknown_under_another_key(store: Database) -> None:
 def test_a_token_is_valid_until_its_expiry_only(store: Database) -> None:
     assert ask(store, now_ms=NOW + 999) is not None
     assert ask(store, now_ms=NOW + 1000) is None
+
+
+def test_a_remembered_token_is_valid_until_the_same_instant(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = ask(store)
+    assert caller
+    for now_ms, expired in ((NOW + 999, False), (NOW + 1000, True)):
+        monkeypatch.setattr(callers, "time_ns", lambda now_ms=now_ms: now_ms * 1_000_000)
+        assert has_expired(caller) is expired
 
 
 def test_a_revoked_token_has_no_caller(store: Database) -> None:

@@ -184,6 +184,14 @@ def test_each_repeat_writes_its_own_log_line(
     )
 
 
+def test_an_answer_without_its_body_is_logged_with_0_bytes(
+    client: NewClient, account: Account, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert client(account.token, log=True).ask("HEAD", "/relatorios").status == 200
+    line = json.loads(capfd.readouterr().out)
+    assert (line["method"], line["bytes"]) == ("HEAD", 0)
+
+
 def test_repeats_count_against_the_rate_limit_of_their_token(
     store: Store, account: Account, new_app: NewApp, let_pass: Callable[[float], None]
 ) -> None:

@@ -186,3 +186,10 @@ def test_a_worker_that_has_admitted_somebody_does_not_doubt_its_key_file(
     assert client(account.token).get("/usuario").status == 200
     assert [client(new_token()).get("/usuario").status for _ in range(5)] == [401] * 5
     assert capfd.readouterr().err == ""
+
+
+def test_refused_tokens_made_elsewhere_cast_no_doubt_on_the_key_file(
+    client: NewClient, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert [client(ADOPTED).get("/usuario").status for _ in range(5)] == [401] * 5
+    assert capfd.readouterr().err == ""

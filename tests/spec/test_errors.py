@@ -392,6 +392,15 @@ def test_requests_over_the_rate_limit_are_429_with_retry_after(
     assert asking.get("/usuario").status == 200, "a refused request does not count"
 
 
+def test_a_pause_saves_up_no_more_requests_than_one_second_allows(
+    account: Account, client: NewClient, let_pass: Callable[[float], None]
+) -> None:
+    asking = client(account.token, rate_limit=2)
+    assert asking.get("/usuario").status == 200
+    let_pass(60)
+    assert [asking.get("/usuario").status for _ in range(4)] == [200, 200, 429, 429]
+
+
 @pytest.fixture
 def requests_take(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Gives a function that sets how many seconds each request seems to take."""
