@@ -649,6 +649,14 @@ def test_persons_to_be_recounted_do_not_have_the_etag_of_an_empty_list(world: Wo
     assert empty.headers["etag"] != found.headers["etag"]
 
 
+def test_persons_that_two_verifications_found_wrong_are_still_recounted(files: World) -> None:
+    target = files.target()
+    run(files.source, target)
+    damage(target, "UPDATE bucket SET total = total + 1 WHERE id_conta = 0 AND axis = 6")
+    assert all(Copy(files.source, target).verify() for _ in range(2))
+    assert run(files.source, target)[1] == []
+
+
 def test_the_error_names_the_store_that_is_damaged(files: World, tmp_path: Path) -> None:
     target, damaged = files.target(), tmp_path / "damaged.db"
     copied(files.source, target)

@@ -125,3 +125,8 @@ def test_a_rehearsed_delay_does_not_count_against_the_busy_limit(
     asking = client(account.token, rehearse=("0.5s=100",), busy_limit_ms=400)
     assert statuses(asking, "/usuario", 3) == [200] * 3
     assert slept == [0.5] * 3
+
+
+def test_a_request_over_the_rate_limit_meets_no_rehearsed_failure(account: Account, client: NewClient) -> None:
+    asking = client(account.token, rehearse=("503=100",), rate_limit=1)
+    assert [asking.get("/usuario").status for _ in range(2)] == [503, 429]

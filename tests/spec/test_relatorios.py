@@ -31,6 +31,12 @@ def test_an_account_without_reports_gets_an_empty_list(acme: Client) -> None:
     assert answer.body == (b'{"result":{"itens":[],"paginacao":{"atual":1,"linhas":25,"total":0}},"status_code":200}')
 
 
+@pytest.mark.parametrize("asked", ["sort=nome&status=CONCLUIDO", "page=2&resultado=VALID"])
+def test_filters_find_nothing_in_an_account_without_reports(acme: Client, asked: str) -> None:
+    answer = acme.get(f"/relatorios?{asked}")
+    assert (answer.status, answer.total, answer.itens) == (200, 0, [])
+
+
 def test_the_body_has_exactly_the_contracts_keys_in_order(acme: Client, store: Store, account: Account) -> None:
     pending = relatorio(
         1, status="EM ANALISE", resultado=None, mensagem="Pendente de validação", pendente_validacao_manual=True
