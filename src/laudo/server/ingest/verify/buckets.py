@@ -31,13 +31,15 @@ class Buckets:
     """One axis of one owner (the persons' has account 0), as one snapshot has it."""
 
     def __init__(self, connection: Connection, axis: Axis, owner: Owner) -> None:
-        """Read the buckets: some thousand where there are millions of rows."""
+        """Read the buckets, some thousand where there are millions of rows, and below which ones there are tallies."""
         self._connection = connection
         self._axis = axis
         self._owner = owner
         self._axis_key = (*owner, axis.number)
         self._children: defaultdict[int, list[Bucket]] = defaultdict(list)
-        for row in connection.fetch(Statement(_BUCKETS, self._axis_key)):
+        both = [Statement(text, self._axis_key) for text in (_BUCKETS, _PARENTS)]
+        buckets, self._counted_below = connection.fetch_each(both)
+        for row in buckets:
             self._children[row[0]].append(Bucket(*row))
         self._difference = partial(
             Difference, id_organizacao=owner.id_organizacao, id_conta=owner.id_conta or None, axis=axis.number
@@ -80,7 +82,7 @@ class Buckets:
         for parent, children in self._children.items():
             if parent not in parents:
                 yield self._difference(what="buckets below a missing one", bucket=parent, rows=len(children))
-        for parent, rows in self._connection.fetch(Statement(_PARENTS, self._axis_key)):
+        for parent, rows in self._counted_below:
             if parent not in parents or not self._axis.faceted:
                 yield self._difference(what="tallies below a missing bucket", bucket=parent, rows=rows)
 
