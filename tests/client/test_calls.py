@@ -714,7 +714,7 @@ def test_a_429_is_not_retried_if_retries_is_0(new_client: NewClient, service: Se
     assert clock.pauses == []
 
 
-INVALID_SECONDS: list[Any] = [0, -1, float("nan"), None, "10"]
+INVALID_SECONDS: list[Any] = [0, -1, float("nan"), None, "10", True]
 
 
 @pytest.mark.parametrize("seconds", INVALID_SECONDS)

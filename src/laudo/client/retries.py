@@ -41,7 +41,7 @@ class Limits:
 
 def check_seconds(name: str, seconds: object) -> None:
     """Raise ParameterError unless this is a number above 0; infinity, not None, means no limit."""
-    if not isinstance(seconds, int | float) or not seconds > 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise ParameterError(f"{name} must be a number of seconds above 0")
 
 
