@@ -163,7 +163,8 @@ def test_compression_and_short_reads_change_nothing(reports: list[Relatorio], as
     expected = items(plain)
     assert items(gzip.compress(plain)) == expected
     assert list(read(Source(Trickle(plain)))) == expected
-    assert list(read(Source(Trickle(gzip.compress(plain) + gzip.compress(b"\n") + b"\0\0")))) == expected
+    members = [gzip.compress(b""), b"\0" * 20, gzip.compress(plain), gzip.compress(b"\n"), b"\0\0"]
+    assert list(read(Source(Trickle(b"".join(members))))) == expected
 
 
 def test_gzip_is_recognized_even_if_its_first_byte_comes_alone() -> None:
@@ -698,6 +699,18 @@ def test_reports_from_a_pipe_are_yielded_before_the_rest_arrives(
         seen += takewhile(bool, found)
         assert seen == items(b"\n".join(lines))
         os.write(theirs, packer.flush() if packer else b"")
+        os.close(theirs)
+        assert list(found) == []
+
+
+def test_reports_from_a_pipe_are_yielded_after_each_member_of_a_gzip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_lines, "WAIT", 0.02)
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as stream:
+        found = read(Source(stream))
+        for number in (1, 2):
+            os.write(theirs, gzip.compress(GOOD + b"\n"))
+            assert list(takewhile(bool, found)) == [(number, RELATORIO)]
         os.close(theirs)
         assert list(found) == []
 
