@@ -22,7 +22,7 @@ from awaiting import PATIENCE, until
 from factories import Account, Store, relatorio
 from forwarding import Forwarding
 from laudo.core.sql import Statement
-from laudo.server import app, migrations, roles
+from laudo.server import app, heartbeats, migrations, roles
 from laudo.server.config import Settings
 from laudo.server.database import Bounds, Connection, Served, Slow, StoreError, Unavailable, read
 from laudo.server.heartbeats import Server as Watched
@@ -214,6 +214,7 @@ def ask_repeatedly(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]
         ("answers", "away away", {0}),
         ("is away", "fresh lagging", {1}),
         ("is away", "lagging lagging", {1, 2}),
+        ("is away", "lagging older", {1, 2}),
         ("is away", "lagging behind", {1}),
         ("is away", "lagging away", {1}),
         ("is away", "away away", {0}),
@@ -222,8 +223,14 @@ def ask_repeatedly(seconds: float, ask: Callable[[], T]) -> list[tuple[float, T]
 def test_fresh_replicas_come_first_then_the_primary_then_stale_replicas(
     primary: str, replicas: str, fit: set[int]
 ) -> None:
-    """A lagging replica shows a recent heartbeat but was seen too long ago; one behind shows an older heartbeat."""
-    states = {"fresh": (0.0, 9_500), "lagging": (10.0, 9_000), "behind": (10.0, 7_999), "away": (0.0, 99_000)}
+    """A lagging replica was seen too long ago; one that is behind also shows a heartbeat older than the lag allows."""
+    states = {
+        "fresh": (0.0, 9_500),
+        "lagging": (10.0, 9_000),
+        "older": (10.0, 8_000),
+        "behind": (10.0, 7_999),
+        "away": (0.0, 99_000),
+    }
     database = Replicas.__new__(Replicas)
     database._primary, *database._replicas = (Watched(number, "", Mock()) for number in range(3))
     database._lag_ms, database._turn = 1_000, threading.local()
@@ -382,6 +389,38 @@ def test_a_heartbeat_is_dated_before_its_transaction_begins(cluster: Cluster) ->
         watch = Watch(Watched(0, "", primary), (), lag_ms=LONG_MS, bounds=Bounds(), report=None)
         watch._write_heartbeat(primary)
         assert watch._beats.moment(watch._beats.last()) <= begun[0]
+
+
+@pytest.fixture
+def checked(cluster: Cluster) -> Iterator[tuple[Watch, Watched]]:
+    """A replica, and a watch whose threads are not started and that has sent one heartbeat."""
+    with (
+        closing(open_store(cluster.primary.url(), write=True)) as primary,
+        closing(open_store(cluster.replicas[0].url())) as replica,
+    ):
+        server = Watched(1, "", replica)
+        watch = Watch(Watched(0, "", primary), (server,), lag_ms=LONG_MS, bounds=Bounds(), report=None)
+        watch._write_heartbeat(primary)
+        yield watch, server
+
+
+def test_the_heartbeat_of_another_worker_proves_a_replica_fresh(
+    cluster: Cluster, checked: tuple[Watch, Watched]
+) -> None:
+    watch, server = checked
+    cluster.primary.execute("UPDATE heartbeat SET at_ms = at_ms + 1 WHERE id = 1")
+    cluster.replicas[0].catch_up(cluster.primary)
+    watch._check_replica(server, server.database)
+    assert server.as_of == watch._beats.moment(watch._beats.last())
+
+
+def test_a_replica_is_used_even_if_only_its_user_lacks_pg_control_system(
+    cluster: Cluster, checked: tuple[Watch, Watched]
+) -> None:
+    watch, server = checked
+    server.origin = heartbeats._ROUGH_ORIGIN
+    cluster.replicas[0].catch_up(cluster.primary)
+    assert watch._check_replica(server, server.database) == (heartbeats.State.HEALTHY, "")
 
 
 def test_the_heartbeat_never_goes_back_with_several_workers(opened: Open, cluster: Cluster) -> None:
