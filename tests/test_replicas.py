@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from unittest.mock import Mock
 from wsgiref.types import WSGIApplication
 
+import psycopg
 import pytest
 
 import postgres_server
@@ -1012,6 +1013,18 @@ def test_a_primary_that_accepts_no_heartbeat_answers_alone_and_is_reported(
         capfd, f"^store: the primary accepts no heartbeat, so no replica is known .*{re.escape(reason)}"
     )
     assert cluster.primary.password not in said
+
+
+def test_a_slow_primary_is_preferred_to_lagging_replicas(
+    opened: Open, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    database = opened(SHORT_MS)
+    for replica in cluster.replicas:
+        pause_replay(replica)
+    with psycopg.connect(cluster.primary.url()) as connection:
+        connection.execute("LOCK TABLE heartbeat")
+        wait_for_stderr(capfd, r"^store: the primary .* PostgreSQL did not finish a statement within its time limit")
+        until(lambda: count_answers(database, 4) == {cluster.primary.port: 4})
 
 
 def test_replicas_stay_fresh_while_a_synchronous_standby_is_missing(opened: Open, cluster: Cluster) -> None:
