@@ -28,7 +28,7 @@ from laudo.server.ingest import counting, words
 from laudo.server.ingest.copying import Copy, reports
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
-from laudo.server.stores import open_store
+from laudo.server.stores import file_path, open_store
 from reference import Api
 from strategies import many
 from world import LISTS
@@ -567,6 +567,26 @@ def test_an_uncounted_copy_is_refused_as_source(world: World) -> None:
     copy.copy_reports()
     with pytest.raises(StoreError, match="account 1 of the source was never counted; hint: finish the copy"):
         Copy(unfinished, world.target())
+
+
+@pytest.mark.parametrize(
+    ("gone", "lost"),
+    [
+        (
+            "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 1",
+            "account 1: rows of relatorio",
+        ),
+        ("DELETE FROM organizacao WHERE id_organizacao = 2", "organization 2: rows of conta"),
+    ],
+)
+def test_a_source_with_reports_of_nobody_is_refused(files: World, gone: str, lost: str) -> None:
+    source, target = files.source, files.target()
+    with closing(apsw.Connection(str(file_path(files.source_url)))) as shell:  # It ignores foreign keys.
+        shell.execute(gone)
+    with pytest.raises(
+        StoreError, match=f"the source is damaged: .*{lost} .* that does not exist: [0-9]+; hint: write"
+    ):
+        Copy(source, target)
 
 
 # Compared.

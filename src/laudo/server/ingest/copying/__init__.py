@@ -19,7 +19,7 @@ from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.copying import callers, reports
 from laudo.server.ingest.copying.reports import Copied
 from laudo.server.ingest.progress import OnProgress, Progress
-from laudo.server.ingest.verify import Difference, pessoas, recount
+from laudo.server.ingest.verify import Difference, orphans, pessoas, recount
 from laudo.server.ingest.verify import verify as differing
 
 __all__ = ["Copy", "Done"]
@@ -53,6 +53,7 @@ class Copy:
             self._versions = _versions(source_connection)
             self._total = source_connection.fetch(Statement(_TOTAL))[0][0]
             callers.refuse_foreign_rows(self._source_callers, self._target_callers)
+            _refuse_lost(source_connection)
             _refuse_uncounted(source_connection, self._versions)
             _refuse_foreign_reports(source_connection, target_connection, self._versions)
 
@@ -153,6 +154,12 @@ def _location(connection: Connection) -> Row:
     [(file,)] = connection.fetch(Statement(_FILE))
     found = Path(file).stat()
     return found.st_dev, found.st_ino
+
+
+def _refuse_lost(connection: Connection) -> None:
+    """Raise StoreError for accounts and reports that would be left out, since their owner's row is missing."""
+    for each in orphans.lost(connection):
+        raise StoreError(f"the source is damaged: {each}; hint: {each.remedy}")
 
 
 def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:

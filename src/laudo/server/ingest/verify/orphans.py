@@ -31,6 +31,15 @@ class _Level(NamedTuple):
 
 def differences(connection: Connection) -> Iterator[Difference]:
     """Name the rows without an owner, table by table."""
+    yield from lost(connection)
+    for level in (_CONTA, _ORGANIZACAO):
+        for table, condition in level.counted.items():
+            missing = (_without(table, other, level.key) for other in (level.table, "relatorio"))
+            yield from _orphans(connection, level, table, " AND ".join(filter(None, (condition, *missing))))
+
+
+def lost(connection: Connection) -> Iterator[Difference]:
+    """Name the accounts and reports without an owner, which `clear` leaves: they are no counts."""
     without_organizacao = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
     yield from (
         replace(each, remedy=NO_ORGANIZATION)
@@ -38,10 +47,6 @@ def differences(connection: Connection) -> Iterator[Difference]:
     )
     without_conta = _without("relatorio", _CONTA.table, _CONTA.key)
     yield from (replace(each, remedy=REMEDY) for each in _orphans(connection, _CONTA, "relatorio", without_conta))
-    for level in (_CONTA, _ORGANIZACAO):
-        for table, condition in level.counted.items():
-            missing = (_without(table, other, level.key) for other in (level.table, "relatorio"))
-            yield from _orphans(connection, level, table, " AND ".join(filter(None, (condition, *missing))))
 
 
 def clear(connection: Connection, owner: Owner) -> None:
