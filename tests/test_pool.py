@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 
-from laudo.server.database import Bounds, Busy, Unavailable
+from laudo.server.database import Bounds, Busy, StoreError, Unavailable
 from laudo.server.postgres import pool as lending
 from laudo.server.postgres.pool import Pool
 from laudo.server.postgres.session import Hung, Session
@@ -128,19 +128,35 @@ def test_borrowers_are_refused_while_another_one_probes_the_server(monkeypatch: 
     assert [(type(each), str(each)[:23]) for each in refusals] == [(Unavailable, "PostgreSQL did not answ")]
 
 
-def test_a_hung_connection_attempt_frees_its_place_in_the_pool(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("failure", [Hung, StoreError, KeyboardInterrupt])
+def test_a_failed_connection_attempt_frees_its_place_in_the_pool(
+    monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
 ) -> None:
     monkeypatch.setattr(lending, "_PAUSE_SECONDS", 0)
-    hangs = True
+    fails = True
 
     def make() -> Session:
-        if hangs:
-            raise Hung
+        if fails:
+            raise failure
         return Idle()
 
     pool = pool_of(1, make)
-    with pytest.raises(Hung):
+    with pytest.raises(failure):
         pool.borrow()
-    hangs = False
+    fails = False
     assert isinstance(pool.borrow(), Idle)
+
+
+def test_a_session_is_not_reused_if_another_one_was_lost_while_it_was_made() -> None:
+    def make() -> Session:
+        if lost:
+            interrupt(pool, lost.pop())
+        return Idle()
+
+    lost: list[Session] = []
+    pool = pool_of(2, make)
+    lost.append(pool.borrow())
+    made = pool.borrow()
+    pool.give_back(made)
+    assert isinstance(made, Idle)
+    assert made.closed
