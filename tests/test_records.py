@@ -394,6 +394,12 @@ def test_a_line_may_have_64_kib_and_not_one_byte_more() -> None:
     ]
 
 
+def test_a_line_that_is_too_long_counts_all_of_its_quotes_and_no_others() -> None:
+    line = b'"' + b"x" * 3 * ingest_lines.LONGEST + b'""'
+    found = [each for _, each in filter(None, Source(io.BytesIO(line + b"\n" + line)).lines())]
+    assert found == [ingest_lines.Unread(ingest_lines.TOO_LONG, quotes=3, beginning=line[:64])] * 2
+
+
 @pytest.mark.parametrize("separator", [b"\n", b"\r\n"])
 def test_lines_after_a_bad_line_are_still_read(separator: bytes) -> None:
     content = separator.join([GOOD, b"{", b"", b"\xff", GOOD, b"x" * 200_000, GOOD])
@@ -713,6 +719,20 @@ def test_reports_from_a_pipe_are_yielded_after_each_member_of_a_gzip(monkeypatch
             assert list(takewhile(bool, found)) == [(number, RELATORIO)]
         os.close(theirs)
         assert list(found) == []
+
+
+def test_reports_from_a_pipe_wait_no_longer_while_more_keep_coming(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(ingest_lines, "WAIT", 100_000.0)
+    monkeypatch.setattr(ingest_lines, "monotonic", lambda: now)
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as stream, os.fdopen(theirs, "wb", 0) as pipe:
+        found = read(Source(stream))
+        for number in (1, 2):
+            pipe.write(GOOD + b"\n")
+            assert next(found) == (number, RELATORIO)
+            now += 60_000
+        assert next(found) is None
 
 
 # Progress and memory
