@@ -498,6 +498,19 @@ def test_servers_are_still_watched_when_stderr_cannot_be_written(
     until(lambda: {*count_answers(database, 6)} == ports(*cluster.replicas))
 
 
+def test_servers_are_still_watched_when_their_lag_cannot_be_written(cluster: Cluster) -> None:
+    reported: list[int] = []
+
+    def report(number: int, _seconds: float) -> None:
+        reported.append(number)
+        raise OSError(ENOSPC, "full")
+
+    urls = cluster.primary.url(), [cluster.replicas[0].url()]
+    with closing(Replicas(*urls, lag_ms=SHORT_MS, bounds=Bounds(), report=report)) as database:
+        database.fetch(WHICH)
+        until(lambda: len(reported) > 2)
+
+
 def test_without_the_primary_a_lagging_replica_is_asked_last(
     serve: Serve, store: Store, account: Account, cluster: Cluster
 ) -> None:
@@ -1083,6 +1096,14 @@ def test_closing_ends_the_threads_that_check_servers(opened: Open, cluster: Clus
     assert len(begun) == len(cluster.servers)
     database.close()
     assert not any(thread.is_alive() for thread in begun)
+
+
+def test_each_server_is_checked_by_one_thread_if_several_read_first(opened: Open, cluster: Cluster) -> None:
+    before = threading.active_count()
+    database = opened(settled=False)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(database.fetch, [WHICH] * 4))
+    assert threading.active_count() == before + len(cluster.servers)
 
 
 def test_no_check_begins_before_the_first_read(opened: Open) -> None:
