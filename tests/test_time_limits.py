@@ -160,7 +160,7 @@ def test_a_sqlite_writer_waits_for_another_writer_and_reports_it_once(
                 writing.close()
             return now
 
-        database.fetch(ONE)
+        database.empty_log()  # This waits in another way, and only once.
         monkeypatch.setattr("laudo.server.sqlite.session.monotonic", later)
         told = "waiting for another process that is writing to the store; press Ctrl-C to stop waiting\n"
         for seconds, step, said in ((1.8, 0.1, ""), (3600, 60, told), (3600, 60, "")):  # noqa: B007 - `later` reads it
