@@ -66,6 +66,15 @@ def test_removal_by_age_keeps_newer_reports_and_their_persons(
     assert list(verify(store.database)) == []
 
 
+def test_an_interrupted_removal_has_deleted_the_oldest_reports_of_an_account(
+    store: Store, owners: list[Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "MOST", 7)
+    removing = _removal(store, owners)
+    assert next(removing.delete_before(NOON + 35 * DAY)).reports == 7
+    assert removing.count_before(NOON + 7 * DAY) == 2 * 7
+
+
 def test_a_running_writer_counts_correctly_after_a_removal(store: Store, owners: list[Owner]) -> None:
     """A writer remembers counts until it sees that somebody else has written."""
     writer = Ingest(store.database, owners[1].id_conta, sizes=SMALL)
