@@ -26,6 +26,7 @@ from laudo.server.config import Settings
 from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import counting, words
 from laudo.server.ingest.copying import Copy, reports
+from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import file_path, open_store
@@ -846,3 +847,12 @@ def test_progress_rises_to_its_total(world: World) -> None:
         assert len(set(totals)) == 1
         assert dones[0] < totals[0] / 2
         assert dones[-1] == totals[0]
+
+
+def test_progress_never_exceeds_its_total() -> None:
+    told: list[tuple[int, int]] = []
+    progress = Progress(lambda *each: told.append(each), total=10)
+    progress.add(7)
+    progress.add(8)
+    progress.end()
+    assert told == [(7, 10), (10, 10), (10, 10)]

@@ -31,7 +31,7 @@ class Progress:
 
     def end(self) -> None:
         """Report that all is done: the total was counted beforehand, in part roughly."""
-        self.add(max(self._total - self._done, 0))
+        self.add(self._total - self._done)
 
 
 SILENT: Final = Progress()
