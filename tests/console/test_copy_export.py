@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from console.driver import Console
-from console.lists import count, first
+from console.lists import answers, count, first, punctuated
 
 
 def copied(console: Console, name: str) -> str:
@@ -122,6 +122,20 @@ def test_an_export_contains_every_report_that_matches_the_filters(
             assert row["numero_documento"] == document
         assert row["pendente_validacao_manual"] == str(item["pendente_validacao_manual"]).lower()
     assert f"{len(rows):,}".replace(",", ".") in tab.page.locator("[data-exported]").inner_text()
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_an_export_of_people_masks_their_cpfs(wide: Console, api: httpx.Client, tmp_path: Path, separator: str) -> None:
+    wide.enter("#/pessoas?atualizado_em_de=2026-09-30")
+    wide.page.get_by_role("button", name="Exportar").click()
+    asked = {"atualizado_em_de": "2026-09-30T03:00:00Z", "rows": "1000"}
+    cpfs = [item["cpf"] for item in api.get("/pessoas", params=asked).json()["result"]["itens"]]
+    masked = [f"***.{cpf[3:6]}.{cpf[6:9]}-**" for cpf in cpfs]
+    assert cpfs
+    assert [row["cpf"] for row in exported(wide, tmp_path, separator)] == masked
+    wide.page.get_by_label("Mascarar CPFs").uncheck()
+    whole = cpfs if separator == "," else [punctuated(cpf) for cpf in cpfs]
+    assert [row["cpf"] for row in exported(wide, tmp_path, separator)] == whole
 
 
 @pytest.mark.parametrize("view", ["relatorios", "pessoas"])
@@ -236,7 +250,8 @@ def test_an_export_retries_after_a_temporary_error(wide: Console, tmp_path: Path
     assert refused
 
 
-def test_an_export_waits_as_long_as_retry_after_says(wide: Console) -> None:
+@pytest.mark.parametrize(("after", "seconds"), [("7", 7), ("3600", 30)])
+def test_an_export_waits_as_long_as_retry_after_says_up_to_30_s(wide: Console, after: str, seconds: int) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
     wide.enter("#/relatorios?status=EM+ANALISE")
@@ -244,19 +259,45 @@ def test_an_export_waits_as_long_as_retry_after_says(wide: Console) -> None:
 
     def busy(route: Any) -> None:  # noqa: ANN401 - Playwright's route
         asked.append(route.request.url)
-        route.fulfill(status=503, body="{}", headers={"Retry-After": "7"})
+        route.fulfill(status=503, body="{}", headers={"Retry-After": after})
 
     wide.intercept(re.compile("rows=1000"), busy)
     wide.page.get_by_role("button", name="Exportar").click()
     with wide.page.expect_response(re.compile("rows=1000")):
         wide.page.get_by_role("dialog").get_by_role("button", name="Exportar").click()
     wide.page.wait_for_timeout(200)
-    wide.page.clock.fast_forward(6_000)
+    wide.page.clock.fast_forward(1000 * (seconds - 1))
     wide.page.wait_for_timeout(200)
     assert len(asked) == 1
     with wide.page.expect_response(re.compile("rows=1000")):
         wide.page.clock.fast_forward(1_500)
     wide.page.unroute_all(behavior="wait")
+
+
+def test_an_export_that_waits_for_the_server_can_be_cancelled(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.enter()
+    wide.intercept(re.compile("rows=1000"), answers(503, "Aguarde.", Retry_After="7"))
+    wide.page.get_by_role("button", name="Exportar").click()
+    dialog = wide.page.get_by_role("dialog")
+    with wide.page.expect_response(re.compile("rows=1000")):
+        dialog.get_by_role("button", name="Exportar").click()
+    wide.page.clock.pause_at(wide.page.evaluate("Date.now() / 1000") + 1)
+    dialog.get_by_role("button", name="Cancelar").click()
+    dialog.locator(".hint", has_text="Exportação cancelada").wait_for()
+    wide.page.unroute_all(behavior="wait")
+
+
+def test_an_export_asks_for_a_multiple_of_25_rows(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
+    document = api.get("/openapi.json").json()
+    [rows] = [each for each in document["paths"]["/relatorios"]["get"]["parameters"] if each["name"] == "rows"]
+    rows["schema"]["maximum"] = 130
+    wide.intercept("**/openapi.json", lambda route: route.fulfill(json=document))
+    wide.enter("#/relatorios?status=EM+ANALISE")
+    wide.page.get_by_role("button", name="Exportar").click()
+    assert len(exported(wide, tmp_path)) == wide.total
+    assert [request for request in wide.requests if request.url.endswith("&rows=125")]
 
 
 def test_going_back_aborts_a_running_export(wide: Console) -> None:

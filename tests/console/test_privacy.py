@@ -24,6 +24,9 @@ def test_cpfs_are_masked_until_they_are_revealed(tab: Console) -> None:
     for whole in (25, 0):
         tab.page.get_by_role("button", name="Mostrar CPFs nesta sessão").click()
         assert len(WHOLE.findall(table.inner_text())) == whole
+        tab.page.reload()
+        tab.settle()
+        assert len(WHOLE.findall(table.inner_text())) == whole
 
 
 def test_revealing_a_cpf_does_not_open_its_row(wide: Console) -> None:
@@ -47,6 +50,11 @@ def test_revealing_all_cpfs_lasts_until_signing_out(tab: Console) -> None:
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Sair").click()
     assert tab.own("revealed") not in tab.page.evaluate("Object.keys(sessionStorage)")
+    tab.page.get_by_label("Token de acesso").fill(tab.token)
+    tab.page.keyboard.press("Enter")
+    tab.rows.first.wait_for()
+    assert MASKED.search(tab.page.locator("tbody").inner_text())
+    assert not WHOLE.search(tab.page.locator("tbody").inner_text())
 
 
 def test_no_view_shows_a_whole_cpf_before_it_is_revealed(tab: Console, api: httpx.Client) -> None:
