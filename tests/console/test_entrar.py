@@ -3,7 +3,7 @@ import re
 import httpx
 
 from console.driver import Console
-from console.lists import count, first
+from console.lists import answers, count, first
 
 
 def test_entering_a_token_opens_the_list(tab: Console) -> None:
@@ -71,6 +71,15 @@ def test_sign_in_fails_if_the_response_is_not_from_the_service(tab: Console) -> 
     assert not tab.rows.count()
 
 
+def test_sign_in_says_how_long_to_wait_for_a_busy_service(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.intercept("**/usuario", answers(429, "Muitas requisições.", Retry_After="7"))
+    wide.page.goto(wide.base)
+    wide.page.get_by_label("Token de acesso").fill(wide.token)
+    wide.page.keyboard.press("Enter")
+    wide.page.get_by_role("alert").get_by_text("Muitas requisições. Tente novamente em 7 s.").wait_for()
+
+
 def test_the_sign_in_button_keeps_the_focus_and_sends_one_request(wide: Console) -> None:
     wide.refusals_expected = True
     wide.page.goto(wide.base)
@@ -118,6 +127,13 @@ def test_a_revoked_token_leads_to_sign_in_with_a_reason(tab: Console) -> None:
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
     assert "não é mais aceito" in tab.page.locator(".notice").inner_text()
+
+
+def test_a_token_revoked_during_the_counts_leads_to_sign_in(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.intercept(re.compile(r"/relatorios\?status="), lambda route: route.fulfill(status=401, body="{}"))
+    wide.enter()
+    wide.page.get_by_text("O token não é mais aceito. Entre novamente.").wait_for()
 
 
 def sign_in_again(tab: Console) -> None:

@@ -4,9 +4,10 @@ import re
 from typing import Any
 
 import httpx
+import pytest
 
 from console.driver import Console
-from console.lists import LOOKS_AGAIN, answered, count, first
+from console.lists import LOOKS_AGAIN, answered, answers, count, first
 
 LIST = re.compile(r"/relatorios$")
 A_DAY = 86_400_000
@@ -106,6 +107,23 @@ def test_coming_online_shows_news_without_changing_the_list(wide: Console) -> No
     wide.page.unroute_all(behavior="wait")
 
 
+def test_coming_online_after_an_error_shows_news_too(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.intercept(LIST, answers(500, "Erro interno."))
+    wide.enter()
+    wide.page.unroute(LIST)
+    wide.page.get_by_role("button", name="Tentar novamente").click()
+    wide.rows.first.wait_for()
+    total = wide.total
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    stop_the_clock(wide)
+    wide.page.evaluate("dispatchEvent(new Event('online'))")
+    wide.page.locator(".news").wait_for()
+    assert wide.total == total
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_a_hidden_tab_sends_no_requests_and_refreshes_when_shown(wide: Console) -> None:
     open_with_clock(wide)
     wide.await_counts()
@@ -142,6 +160,30 @@ def test_news_count_new_reports_and_changed_rows(wide: Console) -> None:
     wide.page.unroute_all(behavior="wait")
 
 
+@pytest.mark.parametrize(
+    ("more", "changed", "said"),
+    [
+        (-1, 1, "1 relatório a menos; 1 linha desta página mudou."),
+        (-2, 0, "2 relatórios a menos."),
+        (0, 2, "2 linhas desta página mudaram."),
+    ],
+)
+def test_news_say_whether_reports_were_added_or_removed(wide: Console, more: int, changed: int, said: str) -> None:
+    open_with_clock(wide)
+
+    def change(result: Any) -> None:  # noqa: ANN401 - the body of an answer
+        result["paginacao"]["total"] += more
+        for item in result["itens"][:changed]:
+            item["mensagem"] = "Decidido."
+
+    wide.intercept(LIST, answered(change))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    news = wide.page.locator(".news span")
+    news.wait_for()
+    assert news.inner_text() == f"Há novidades: {said}"
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_news_move_no_row_cover_no_focused_one_and_show_the_top(tab: Console) -> None:
     open_with_clock(tab)
     tops = "[...document.querySelectorAll('[data-row]')].map((row) => row.getBoundingClientRect().top)"
@@ -164,6 +206,19 @@ def test_news_move_no_row_cover_no_focused_one_and_show_the_top(tab: Console) ->
     tab.await_total(total + 1)
     assert not tab.page.evaluate("scrollY")
     tab.page.unroute_all(behavior="wait")
+
+
+def test_news_of_one_page_are_not_shown_over_another(wide: Console) -> None:
+    open_with_clock(wide)
+    total = wide.total
+    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    wide.page.clock.fast_forward(LOOKS_AGAIN)
+    wide.page.locator(".news").wait_for()
+    held = wide.hold("**/relatorios?page=2")
+    wide.page.get_by_role("link", name="Próxima página").click()
+    wide.await_first(held)
+    assert not wide.page.locator(".news").count()
+    wide.page.unroute_all(behavior="ignoreErrors")
 
 
 def test_unchanged_news_are_announced_once(wide: Console) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Route
 
 from client.socket_service import listening
 from console.driver import Console
-from console.lists import LISTS, answers, count, first, punctuated
+from console.lists import LISTS, LOOKS_AGAIN, answers, count, first, punctuated
 from console.test_focus import HEAR
 from laudo.core import errors
 from live.server import Place, Server, serving
@@ -30,7 +30,9 @@ def test_a_list_is_retried_after_a_429_or_503(tab: Console, status: int, kind: s
     assert not trouble.count()
 
 
-@pytest.mark.parametrize(("after", "seconds"), [("1.5", 2), ("-1", 5), ("Wed, 21 Oct 2026 07:28:00 GMT", 5)])
+@pytest.mark.parametrize(
+    ("after", "seconds"), [("1.5", 2), ("-1", 5), ("3600", 60), ("Wed, 21 Oct 2026 07:28:00 GMT", 5)]
+)
 def test_an_unusual_retry_after_still_leads_to_a_retry(wide: Console, after: str, seconds: int) -> None:
     wide.refusals_expected = True
     wide.lasting.clock.install()
@@ -51,6 +53,36 @@ def test_the_retry_button_shows_a_countdown(wide: Console, kind: errors.Kind) ->
     button.get_by_text("em").wait_for()  # the countdown starts a frame after the refusal is shown
     assert said.inner_text() == kind.message.partition(" Aguarde")[0]
     assert re.fullmatch(r"Tentar novamente\s\(em \d+ s\)", button.inner_text())
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_proxy_without_the_service_counts_as_unavailable(wide: Console, status: int) -> None:
+    wide.refusals_expected = True
+    wide.intercept(LISTS, lambda route: route.fulfill(status=status, body="<html>"))
+    wide.enter()
+    trouble = wide.page.locator(".trouble[data-kind=unavailable]")
+    assert f"O servidor respondeu com o código {status}." in trouble.inner_text()
+    trouble.get_by_text("em 5 s").wait_for()
+
+
+def test_a_list_that_the_server_fails_to_give_is_not_asked_for_again(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.intercept(LISTS, answers(500, "Erro interno."))
+    wide.enter()
+    wide.page.locator(".list > .trouble").wait_for()
+    asked = len(wide.requests)
+    for _ in range(3):
+        wide.page.clock.fast_forward(LOOKS_AGAIN)
+    assert len(wide.requests) == asked
+
+
+def test_the_dashboard_does_not_wait_for_a_long_outage(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.intercept(LISTS, answers(503, "Em manutenção.", Retry_After="60"))
+    wide.enter("#/pessoas")
+    wide.page.get_by_role("link", name="Painel").click()
+    wide.page.locator(".painel > .trouble").get_by_text("em 60 s").wait_for()
 
 
 def test_a_loading_message_is_shown_until_the_modules_arrive(wide: Console) -> None:
