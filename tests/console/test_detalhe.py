@@ -3,9 +3,10 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 
 from console.driver import Console
-from console.lists import answered, count, first, repeated
+from console.lists import answered, count, first, punctuated, repeated
 
 
 def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
@@ -20,6 +21,27 @@ def test_a_report_opens_beside_the_list_and_closes_again(tab: Console) -> None:
     panel.get_by_role("button", name="Fechar o relatório").click()
     panel.wait_for(state="detached")
     assert tab.rows.count() == 25
+
+
+@pytest.mark.parametrize(
+    ("where", "typed", "expected"),
+    [
+        (".pager [rel=next]", "", "page=2"),
+        (".jump input", "3", "page=3"),
+        ("[data-filter='status=CONCLUIDO']", "", "status=CONCLUIDO"),
+        ("[name=atualizado_em_de]", "2026-09-01", "atualizado_em_de=2026-09-01"),
+        ("[name=numero_documento]", "52998224725", "oculto=numero_documento"),
+    ],
+)
+def test_a_step_to_other_reports_closes_the_open_one(
+    wide: Console, api: httpx.Client, where: str, typed: str, expected: str
+) -> None:
+    wide.enter(f"#/relatorios?aberto={first(api)['numero']}")
+    if typed:
+        wide.page.locator(where).fill(typed)
+    wide.page.locator(where).press("Enter")
+    wide.page.locator(".detalhe").wait_for(state="detached")
+    assert wide.hash == f"/relatorios?{expected}"
 
 
 def test_a_shared_link_opens_the_report(tab: Console, api: httpx.Client) -> None:
@@ -100,6 +122,25 @@ def test_a_report_shows_its_person_and_other_reports_of_the_document(tab: Consol
     panel.get_by_role("link", name="Ver os").click()
     tab.await_total(total)
     assert document not in tab.page.url
+
+
+def test_another_report_of_the_document_opens_beside_the_same_list(wide: Console, api: httpx.Client) -> None:
+    wide.enter(f"#/relatorios?tipo_pessoa=PESSOA&aberto={repeated(api)['numero']}")
+    other = wide.page.locator(".others li a").first
+    address = other.get_attribute("href")
+    other.click()
+    wide.until("location.hash === given", address)
+    assert wide.hash.startswith("/relatorios?tipo_pessoa=PESSOA&aberto=")
+
+
+def test_a_company_is_shown_with_its_whole_cnpj_and_no_persons_name(wide: Console, api: httpx.Client) -> None:
+    item = first(api, tipo_pessoa="EMPRESA")
+    wide.enter(f"#/relatorios?aberto={item['numero']}")
+    told = wide.page.locator(".detalhe dl")
+    told.locator("dt", has_text="CNPJ").wait_for()
+    assert told.locator("dd").first.inner_text() == punctuated(item["numero_documento"])
+    assert not told.get_by_text("CPF").count()
+    assert not [request.url for request in wide.requests if "/pessoas?" in request.url]
 
 
 def test_the_matriz_of_a_report_links_to_all_reports_of_that_matriz(tab: Console, api: httpx.Client) -> None:

@@ -41,6 +41,23 @@ def test_the_size_of_a_response_has_thousands_separators(wide: Console, api: htt
     section.get_by_text(f"200 · {size} caracteres ·").wait_for()
 
 
+def test_an_emptied_parameter_and_a_token_that_is_not_needed_are_not_sent(wide: Console) -> None:
+    wide.enter("docs")
+    section = wide.page.locator("section[data-path='/relatorios']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.locator("input[name=nome]").fill("x")
+    section.locator(".send code", has_text="GET /relatorios?nome=x").wait_for()
+    section.locator("input[name=nome]").fill("")
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("200 ·").wait_for()
+    section = wide.page.locator("section[data-path='/health']")
+    section.locator("summary", has_text="Experimentar").click()
+    section.get_by_role("button", name="Enviar").click()
+    section.get_by_text("200 ·").wait_for()
+    sent = {request.url.removeprefix(wide.base): request.headers.get("authorization") for request in wide.requests}
+    assert (sent["/relatorios"], sent["/health"]) == (wide.token, "")
+
+
 def test_error_responses_and_connection_failures_are_shown(tab: Console, api: httpx.Client) -> None:
     tab.refusals_expected = True
     tab.enter("docs")

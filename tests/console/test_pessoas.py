@@ -110,6 +110,20 @@ def test_a_search_survives_a_reload_without_being_in_the_address(tab: Console, a
     assert "silva" not in tab.page.url
 
 
+def test_back_undoes_a_search_and_its_corrections_at_once(wide: Console, api: httpx.Client) -> None:
+    wide.enter("#/pessoas")
+    box = wide.page.get_by_role("searchbox", name="Buscar pessoas")
+    for text in ("silva", "maria"):
+        box.fill(text)
+        wide.await_total(people(api, busca=text))
+    wide.page.go_back()
+    wide.await_total(people(api))
+    assert box.input_value() == ""
+    wide.page.go_forward()
+    wide.await_total(people(api, busca="maria"))
+    assert box.input_value() == "maria"
+
+
 def test_searches_can_be_cleared_with_the_mouse(any_look: Console, api: httpx.Client) -> None:
     any_look.enter()
     any_look.find("silva")

@@ -3,6 +3,9 @@
 import ast
 import random
 import subprocess
+from datetime import datetime
+from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,6 +14,7 @@ from laudo.core.documents import cnpj_digits, cpf_digits, is_cnpj, is_cpf
 
 AWKWARD = ["", "a b", "it's", '"', "$HOME `id` \\", "\n\t", "é 💥", "--x", "\u2028\u2029\x7f", "*?[]{}~!#&|;<>()"]
 
+SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 UUID = "6f0c7b52-93a6-4d0e-8a55-1f6f3f1f2a10"
 AROUND = (
     *('"{}"', "'{}'", "{},", "{};", "({})", "[{}]", "{}.", '"numero": "{}",', "Documento: {}", "CPF/CNPJ: {}"),
@@ -276,6 +280,12 @@ def test_quoted_text_is_read_back_by_a_shell_and_by_python(page: Console, text: 
     assert ast.literal_eval(page.run("copyas.js", "m.python(text)")) == text
 
 
+@pytest.mark.parametrize(("value", "literal"), [("true", "True"), ("false", "False")])
+def test_copied_python_asks_for_the_same_manual_validation(page: Console, value: str, literal: str) -> None:
+    code = page.run("copyas.js", f"m.sdk('http://host', '/relatorios', {{ pendente_validacao_manual: '{value}' }})")
+    assert f"client.relatorios(pendente_validacao_manual={literal})" in code
+
+
 def test_a_leading_equals_sign_is_quoted_for_zsh(page: Console) -> None:
     assert page.run("copyas.js", "[m.shell('=ls'), m.shell('nome==ls')]") == ["'=ls'", "nome==ls"]
 
@@ -289,6 +299,9 @@ def test_csv_cells_are_quoted_and_cannot_be_formulas(page: Console) -> None:
         "a;=1": '"a;\'=1"',
         "a,-1;@b": "\"a,'-1;'@b\"",
         "a -1; =b": '"a -1; =b"',
+        "a\rb": '"a\rb"',
+        "\tx": '"\'\tx"',
+        "\rx": '"\'\rx"',
     }
     for text, expected in cases.items():
         page.page.evaluate("(text) => { window.text = text }", text)
@@ -307,6 +320,37 @@ def test_page_numbers_have_gaps_if_there_are_many_pages(page: Console) -> None:
     }
     for (at, last), expected in cases.items():
         assert page.run("pager.js", f"m.numbers({at}, {last})") == expected
+
+
+def test_at_most_as_many_tasks_run_at_once_as_the_queue_is_wide(page: Console) -> None:
+    ran = """(async () => {
+        const enter = m.queue(3)
+        let running = 0
+        let most = 0
+        const task = async () => {
+            most = Math.max(most, (running += 1))
+            await new Promise((done) => setTimeout(done))
+            running -= 1
+        }
+        await Promise.all(Array.from({ length: 10 }, () => enter(task)))
+        return [most, running]
+    })()"""
+    assert page.run("api.js", ran) == [3, 0]
+
+
+def test_the_answers_that_were_last_received_are_remembered(page: Console) -> None:
+    asked = """(async () => {
+        const real = fetch
+        globalThis.fetch = async () => new Response('{"result":{}}', { headers: { ETag: '"a"' } })
+        const api = m.connect('a'.repeat(16))
+        const ask = (page) => api.ask('/usuario', { page: String(page) })
+        for (let page = 1; page <= 64; page += 1) await ask(page)
+        await ask(1)
+        await ask(65)
+        globalThis.fetch = real
+        return [1, 2, 3, 65].map((page) => api.recall('/usuario', { page: String(page) }) !== null)
+    })()"""
+    assert page.run("api.js", asked) == [True, False, True, True]
 
 
 WALKED = """(async () => {
@@ -331,6 +375,18 @@ def test_more_matrices_can_be_loaded_after_the_counts_have_changed(page: Console
     named = [nome for nome in names if has[nome]][:50]
     assert found["matrices"] == [{"nome": nome, "total": has[nome]} for nome in named]
     assert found["rest"] == reports - sum(has[nome] for nome in named)
+
+
+def test_the_volume_covers_30_days_or_12_months_up_to_the_newest_report(page: Console) -> None:
+    newest = "new Date('2026-03-02T02:30:00Z')"  # the evening of 1 March where the analyst is
+    for by, parts, begins, ends in (
+        ("dias", 30, datetime(2026, 1, 31, tzinfo=SAO_PAULO), datetime(2026, 3, 2, tzinfo=SAO_PAULO)),
+        ("meses", 12, datetime(2025, 4, 1, tzinfo=SAO_PAULO), datetime(2026, 4, 1, tzinfo=SAO_PAULO)),
+    ):
+        spans = page.run("totals.js", f"m.spans('{by}', {newest}).map(({{ from, to }}) => [+from, +to])")
+        assert len(spans) == parts
+        assert [spans[0][0], spans[-1][1]] == [1000 * at.timestamp() for at in (begins, ends)]
+        assert all(one[1] == other[0] for one, other in pairwise(spans))
 
 
 def test_the_scale_of_a_chart_has_few_round_numbers(page: Console) -> None:

@@ -40,6 +40,16 @@ def test_filters_combine_and_are_removed_with_their_chips(tab: Console, api: htt
     tab.await_total(count(api))
 
 
+def test_a_chosen_filter_is_removed_by_pressing_it_again(wide: Console) -> None:
+    wide.enter("#/relatorios?status=CONCLUIDO&nome=consultaEmpresaSocios")
+    wide.page.locator("[data-filter='status=CONCLUIDO'][aria-pressed=true]").click()
+    wide.page.locator("[data-filter='status=CONCLUIDO'][aria-pressed=false]").wait_for()
+    assert wide.hash == "/relatorios?nome=consultaEmpresaSocios"
+    wide.page.locator(".matriz [aria-pressed=true]").click()
+    wide.page.locator(".chips").wait_for(state="detached")
+    assert wide.hash == "/relatorios"
+
+
 def test_matrices_are_listed_with_their_counts(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()
@@ -60,6 +70,26 @@ def test_date_filters_use_the_local_time_zone(tab: Console, api: httpx.Client) -
     tab.filtered()
     tab.await_total(count(api, atualizado_em_de="2026-09-01T03:00:00Z", atualizado_em_ate="2026-09-11T03:00:00Z"))
     assert tab.hash == "/relatorios?atualizado_em_de=2026-09-01&atualizado_em_ate=2026-09-10"
+
+
+def test_a_preset_period_begins_days_ago_and_has_no_end(wide: Console) -> None:
+    wide.lasting.clock.install(time="2026-10-01T02:30:00Z")  # still September where the analyst is
+    wide.enter("#/relatorios?atualizado_em_ate=2026-09-10")
+    presets = {"Hoje": "2026-09-30", "7 dias": "2026-09-24", "30 dias": "2026-09-01", "12 meses": "2025-10-01"}
+    pressed = wide.page.locator(".presets [aria-pressed=true]")
+    for words, day in presets.items():
+        wide.page.get_by_role("button", name=words, exact=True).click()
+        pressed.get_by_text(words, exact=True).wait_for()
+        assert wide.hash == f"/relatorios?atualizado_em_de={day}"
+        assert pressed.count() == 1
+    pressed.click()
+    pressed.wait_for(state="detached")
+    assert wide.hash == "/relatorios"
+    wide.page.get_by_role("button", name="7 dias", exact=True).click()
+    wide.page.locator("[name=atualizado_em_ate]").fill("2026-09-29")
+    wide.page.locator("[name=atualizado_em_ate]").press("Enter")
+    pressed.wait_for(state="detached")
+    assert wide.hash == "/relatorios?atualizado_em_de=2026-09-24&atualizado_em_ate=2026-09-29"
 
 
 def test_two_dates_entered_quickly_are_applied_together(wide: Console) -> None:
@@ -261,6 +291,15 @@ def test_pages_are_numbered_and_can_be_jumped_to(tab: Console, api: httpx.Client
     tab.page.get_by_label("Linhas por página").select_option("100")
     tab.until("document.querySelectorAll('[data-row]').length === 100")
     assert tab.hash == "/relatorios?rows=100"
+
+
+def test_no_more_rows_are_offered_than_the_service_gives(wide: Console, api: httpx.Client) -> None:
+    document = api.get("/openapi.json").json()
+    [rows] = [each for each in document["paths"]["/relatorios"]["get"]["parameters"] if each["name"] == "rows"]
+    rows["schema"]["maximum"] = 50
+    wide.intercept("**/openapi.json", lambda route: route.fulfill(json=document))
+    wide.enter()
+    wide.until("[...document.querySelectorAll('.rows option')].map(({ value }) => value).join() === '25,50'")
 
 
 def test_changing_filters_or_order_returns_to_the_first_page(wide: Console) -> None:
@@ -558,14 +597,15 @@ def test_shortcuts_are_off_with_modifier_keys_and_in_dialogs(wide: Console) -> N
     wide.page.wait_for_url("**/#/pessoas")
 
 
-def test_keys_in_a_text_field_are_not_shortcuts(wide: Console) -> None:
+def test_keys_in_a_field_are_not_shortcuts(wide: Console) -> None:
     wide.enter()
     field = wide.page.get_by_label("Número", exact=True)
     field.focus()
     for key in ("ArrowDown", "ArrowRight", "2"):
         wide.page.keyboard.press(key)
         assert field.evaluate("(e) => e === document.activeElement"), key
-    assert wide.hash == "/relatorios"
+    wide.page.get_by_label("Linhas por página").press("2")
+    assert wide.hash.startswith("/relatorios")
 
 
 def test_arrow_keys_with_shift_keep_the_selection_and_the_page(wide: Console) -> None:
@@ -578,6 +618,32 @@ def test_arrow_keys_with_shift_keep_the_selection_and_the_page(wide: Console) ->
     assert wide.hash == "/relatorios"
     assert not wide.page.evaluate("document.activeElement.hasAttribute('data-row')")
     assert wide.page.evaluate("getSelection().toString()")
+
+
+@pytest.mark.parametrize("view", ["relatorios", "pessoas"])
+def test_a_click_that_ends_a_selection_opens_nothing(wide: Console, view: str) -> None:
+    wide.enter(f"#/{view}")
+    select = "(cell) => { getSelection().selectAllChildren(cell); cell.click() }"
+    wide.page.locator("tbody .c-atualizado_em").first.evaluate(select)
+    assert wide.hash == f"/{view}"
+    wide.page.evaluate("getSelection().removeAllRanges()")
+    wide.page.locator("tbody .c-atualizado_em").first.click()
+    wide.until("location.hash !== given", f"#/{view}")
+
+
+@pytest.mark.parametrize("key", ["ctrlKey", "metaKey", "shiftKey", "altKey", ""])
+def test_a_click_with_a_modifier_key_is_left_to_the_browser(wide: Console, key: str) -> None:
+    wide.enter()
+    click = """(link, key) => {
+        let handled
+        addEventListener('click', (event) => {
+            handled = event.defaultPrevented
+            event.preventDefault()
+        }, { once: true })
+        link.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, [key]: true }))
+        return handled
+    }"""
+    assert wide.page.get_by_role("link", name="Próxima página").evaluate(click, key) is (key == "")
 
 
 def test_a_refresh_is_answered_with_304_or_reports_new_reports(wide: Console, place: Place, tmp_path: Path) -> None:
