@@ -266,6 +266,14 @@ def test_the_same_day_of_another_month_is_written_with_its_date(page: Console) -
     assert page.run("format.js", said) == "12:00:00 de 05/03/2026"
 
 
+def test_a_day_of_the_clock_ends_at_local_midnight(page: Console) -> None:
+    """São Paulo is three hours behind UTC: an evening there is after midnight in UTC."""
+    assert page.run("format.js", "m.inputDay(new Date('2026-03-06T02:30:00Z'))") == "2026-03-05"
+    said = "m.moment(new Date('2026-03-05T23:30:00Z'), new Date('2026-03-06T{}:30:00Z'))"
+    assert page.run("format.js", said.format("02")) == "20:30:00"
+    assert page.run("format.js", said.format("03")) == "20:30:00 de 05/03/2026"
+
+
 def test_only_values_of_date_filters_are_written_as_dates(page: Console) -> None:
     words = [page.run("format.js", f"m.valueWords('{name}', '2024-02-29')") for name in ("atualizado_em_de", "nome")]
     assert words == ["29/02/2024", "2024-02-29"]
