@@ -45,6 +45,7 @@ def test_a_chosen_filter_is_removed_by_pressing_it_again(wide: Console) -> None:
     wide.page.locator("[data-filter='status=CONCLUIDO'][aria-pressed=true]").click()
     wide.page.locator("[data-filter='status=CONCLUIDO'][aria-pressed=false]").wait_for()
     assert wide.hash == "/relatorios?nome=consultaEmpresaSocios"
+    wide.page.locator(".matriz [aria-pressed=false]").first.wait_for()
     wide.page.locator(".matriz [aria-pressed=true]").click()
     wide.page.locator(".chips").wait_for(state="detached")
     assert wide.hash == "/relatorios"
@@ -571,6 +572,12 @@ def test_the_list_can_be_used_with_the_keyboard_alone(tab: Console) -> None:
     tab.page.locator(".detalhe dl").wait_for()
     press("Escape")
     tab.page.locator(".detalhe").wait_for(state="detached")
+
+
+def test_the_up_arrow_begins_at_the_last_row(wide: Console) -> None:
+    wide.enter()
+    wide.page.keyboard.press("ArrowUp")
+    assert wide.rows.last.evaluate("(row) => row === document.activeElement")
 
 
 def test_a_held_key_moves_along_rows_but_turns_only_one_page(wide: Console) -> None:
