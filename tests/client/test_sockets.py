@@ -519,6 +519,22 @@ def test_cancelled_calls_do_not_use_up_connections(monkeypatch: pytest.MonkeyPat
         assert repr(awaiting.run(ask(base))) == "(Usuario(id_organizacao='7'), set())"
 
 
+def test_close_ends_the_connections_although_the_client_is_kept() -> None:
+    ended = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(PROFILE)
+        if connection.recv(1) == b"":
+            ended.set()
+
+    with serving(serve) as base:
+        client = Laudo(base, "token", limits=ONCE)
+        client.usuario()
+        assert not ended.is_set()
+        client.close()
+        assert ended.wait(PATIENCE)
+
+
 class Reading(httpx.HTTPTransport):
     """Reads an answer before the client does, as a transport that records what it passes on."""
 

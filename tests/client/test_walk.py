@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,6 +14,7 @@ import pytest
 
 from client.conftest import Client
 from client.service import TOKEN, Clock, Service, listed, pessoa, refused, relatorio
+from client.socket_service import listening
 from laudo.client import AnswerError, BadRequestError, Laudo, ParameterError, RateLimitError, Relatorio, StatusError
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
@@ -53,6 +56,33 @@ def test_closing_a_walk_does_not_wait_for_pending_pages(service: Service) -> Non
     batches.close()  # type: ignore[attr-defined]  # typed as an iterator, but really a generator
     assert not are_released.is_set()
     are_released.set()
+
+
+LEAVING = """
+import sys
+from laudo.client import Laudo
+
+batches = Laudo(sys.argv[1], sys.argv[2]).relatorios_in_batches(rows=25, workers=2)
+print(len([next(batches), next(batches)]))
+"""
+
+
+def test_a_program_that_leaves_a_walk_does_not_wait_for_pending_pages(service: Service) -> None:
+    service.relatorios = newest_first(100)
+    is_over = Event()
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        if int(request.url.params["page"]) > 2:
+            is_over.wait()
+            raise ConnectionError
+        return service(request)
+
+    with listening(handler) as base:
+        command = [sys.executable, "-c", LEAVING, base, TOKEN]
+        try:
+            assert subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=25).stdout == b"2\n"
+        finally:
+            is_over.set()
 
 
 def test_a_list_of_one_page_needs_one_request(client: Client, service: Service) -> None:
