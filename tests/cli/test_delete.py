@@ -94,6 +94,14 @@ def test_an_invalid_argument_is_reported_by_its_position(laudo: Shell) -> None:
     assert result.stderr == "argument 2: not a UUID\n"
 
 
+def test_an_argument_of_two_lines_is_one_argument(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 2)), "--account", "1")
+    first, second = numeros(2)
+    result = laudo("delete", "--account", "1", f"{first}\n{second}", "no", ABSENT)
+    assert (result.exit_code, result.stdout) == (1, "0 deleted, 1 absent, 2 rejected\n")
+    assert result.stderr == "argument 1: not a UUID\nargument 2: not a UUID\n"
+
+
 def test_no_valid_uuid_or_an_unknown_account_exits_with_2(laudo: Shell) -> None:
     result = laudo("delete", "--account", "1", "52998224725")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "error: no argument is a UUID")

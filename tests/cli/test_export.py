@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from click.testing import Result
 
 from client.service import TOKEN, Service, pessoa, refused, relatorio
 from client.socket_service import listening
-from laudo.cli import progress
-from shell import HEEDING, Shell, one_line
+from laudo.cli import part, progress
+from shell import HEEDING, LAUDO, Shell, one_line
 
 Run = Callable[..., Result]
 DROPPED = httpx.ReadError("dropped")
@@ -71,6 +72,18 @@ def test_several_workers_export_a_filtered_list_to_ndjson(run: Run, service: Ser
     assert run("pessoas", "-o", str(file), "--nome", "Ana", "--workers", "3").exit_code == 0
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert lines == [item for item in service.pessoas if item["nome"] == "Ana"]
+
+
+def test_workers_request_pages_at_a_time(run: Run, service: Service, tmp_path: Path) -> None:
+    together = threading.Barrier(2, timeout=20)
+
+    def meet(asked: int) -> None:
+        if asked in {2, 3}:
+            together.wait()
+
+    service.after = meet
+    assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--workers", "2").exit_code == 0
+    assert not together.broken
 
 
 def test_parquet_has_every_report_nulls_and_utc_timestamps(run: Run, service: Service, tmp_path: Path) -> None:
@@ -161,6 +174,30 @@ def test_parquet_is_rebuilt_without_requests_after_a_failed_rename(run: Run, ser
     file.rmdir()
     assert run("relatorios", "-o", str(file)).exit_code == 0
     assert len(service.requests) == 3
+
+
+LIMITED = """
+import resource, sys
+from laudo.cli import main
+
+most = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+main()
+"""
+
+
+def test_a_file_that_the_disk_takes_only_in_part_is_not_complete(service: Service, run: Run, tmp_path: Path) -> None:
+    whole, file = tmp_path / "whole.csv", tmp_path / "a.csv"
+    assert run("relatorios", "-o", str(whole)).exit_code == 0
+    with listening(service) as base:
+        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+        words = ["export", "relatorios", "-o", str(file)]
+        limited = [sys.executable, "-c", LIMITED, str(whole.stat().st_size - 1), *words]
+        done = subprocess.run(limited, env=environ, capture_output=True, text=True, check=False)
+        assert (done.returncode, file.exists()) == (1, False)
+        assert done.stderr.startswith("error: File too large; kept: 2000 items; hint: run the same command again")
+        subprocess.run([LAUDO, *words], env=environ, check=True, stdout=subprocess.DEVNULL)
+    assert file.read_bytes() == whole.read_bytes()
 
 
 def test_items_missing_from_the_progress_file_are_not_reported_as_kept(
@@ -258,6 +295,21 @@ def test_a_named_pipe_at_the_part_or_progress_file_is_refused(run: Run, tmp_path
     os.mkfifo(pipe)
     result = run("relatorios", "-o", str(tmp_path / "relatorios.csv"))
     assert (result.exit_code, one_line(result)) == (2, f"error: {pipe} is not a file; hint: remove it")
+
+
+def test_a_part_that_another_export_completes_at_that_moment_is_begun_anew(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, lock = tmp_path / "a.csv", part._lock
+
+    def complete(stream: FileIO) -> None:
+        monkeypatch.setattr(part, "_lock", lock)
+        (tmp_path / "a.csv.part").rename(file)
+        lock(stream)
+
+    monkeypatch.setattr(part, "_lock", complete)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert (file.read_text("utf-8").count("\n"), list(tmp_path.iterdir())) == (2601, [file])
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])

@@ -54,7 +54,7 @@ def test_login_checks_the_token_and_saves_it_for_its_owner_only(run: Run, base: 
     result = run("login", "--url", f"{base}/", "--with-token", stdin=f"{TOKEN}\n")
     assert result.stdout == f"logged in to {base}, organization Modelo\n"
     kept = tmp_path / "laudo" / "login.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (kept.parent, kept)] == [0o700, 0o600]
     assert json.loads(kept.read_text()) == {"base_url": base, "token": TOKEN}
     for url in ("", base, f"{base}/"):
         assert run("relatorios", "--count", LAUDO_URL=url, LAUDO_TOKEN="").stdout == "3\n"
@@ -124,8 +124,9 @@ def test_a_login_that_cannot_be_saved_leaves_no_files(run: Run, base: str, tmp_p
 
 def test_a_saved_token_is_not_sent_to_another_service(run: Run, base: str) -> None:
     run("login", "--url", base, "--with-token", stdin=f"{TOKEN}\n")
-    result = run("relatorios", LAUDO_URL="http://127.0.0.1:9", LAUDO_TOKEN="")
-    assert "there is no token for http://127.0.0.1:9; hint: run `laudo login`" in one_line(result)
+    for url in ("http://127.0.0.1:9", "http://127.0.0.1", f"{base}/other"):
+        result = run("relatorios", LAUDO_URL=url, LAUDO_TOKEN="")
+        assert f"there is no token for {url}; hint: run `laudo login`" in one_line(result)
 
 
 def test_the_token_in_laudo_token_is_sent_to_the_saved_service(run: Run, base: str) -> None:
@@ -628,6 +629,28 @@ def test_values_wider_than_the_columns_of_the_first_page_are_wrapped(
     assert folded == [["x" * 21, "x" * 21, "x" * 8], ["Válido,", "漢字 e", "mais."], ["false", "", ""]]
 
 
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (28, ["nome  漢字漢字漢字漢字", "cpf   ***000000**", "", "nome  Maria", "cpf   ***000000**"]),
+        (29, ["nome              cpf", "漢字漢字漢字漢字  ***000000**", "Maria             ***000000**"]),
+    ],
+)
+def test_wide_characters_count_as_two_columns(
+    on_a_terminal: Callable[..., str], service: Service, columns: int, lines: list[str]
+) -> None:
+    service.pessoas = [pessoa(1, nome="漢字漢字漢字漢字"), pessoa(2, nome="Maria")]
+    assert on_a_terminal("pessoas", "--columns", "nome,cpf", columns=columns).splitlines() == lines
+
+
+def test_a_wide_value_of_a_later_page_is_folded_and_not_cut(
+    on_a_terminal: Callable[..., str], service: Service
+) -> None:
+    service.pessoas = [*(pessoa(number, nome="Maria") for number in range(25)), pessoa(25, nome="漢字漢字")]
+    words = ("pessoas", "--all", "--rows", "25", "--columns", "nome,cpf")
+    assert on_a_terminal(*words, columns=80).splitlines()[-2:] == ["漢字   ***000000**", "漢字"]
+
+
 def test_help_shows_examples_as_a_user_types_them(run: Run) -> None:
     shown = run("relatorios", "--help").stdout
     for example in ("--nome consultaPessoaDefault", "--pendente-validacao-manual true|false", "--sort FIELD"):
@@ -741,6 +764,13 @@ def test_jq_cannot_read_the_environment(run: Run, expression: str) -> None:
     assert run("relatorios", "--jq", expression).stdout == "null\n"
 
 
+def test_jq_leaves_the_environment_as_it_was(run: Run) -> None:
+    pytest.importorskip("jq")
+    before = dict(os.environ)
+    assert run("relatorios", "--jq", ".[0].nome").exit_code == 0
+    assert dict(os.environ) == before
+
+
 @pytest.mark.parametrize(
     "expression", ['import "a" as $a {search: "."}; $a', 'include "a" {search: "."}; a', 'module {}; include "a"; a']
 )
@@ -778,6 +808,20 @@ def test_all_prints_every_item_and_count_prints_their_number(run: Run, service: 
     assert run("relatorios", "--count").stdout == "1200\n"
     assert len(run("relatorios", "--all").stdout.splitlines()) == 1200
     assert len(json.loads(run("relatorios", "--all", "--workers", "3", "--json", "numero").stdout)) == 1200
+
+
+def test_all_with_workers_requests_pages_at_a_time(run: Run, service: Service) -> None:
+    together = threading.Barrier(2, timeout=20)
+
+    def meet(asked: int) -> None:
+        if asked in {2, 3}:
+            together.wait()
+
+    service.after = meet
+    service.relatorios = [relatorio(number) for number in range(75, 0, -1)]
+    shown = run("relatorios", "--all", "--rows", "25", "--workers", "2", "--columns", "numero").stdout
+    assert shown.splitlines() == [item["numero"] for item in service.relatorios]
+    assert not together.broken
 
 
 def test_all_says_how_much_is_missing_when_the_service_goes_away(run: Run, service: Service) -> None:

@@ -407,11 +407,12 @@ def test_a_token_that_cannot_be_printed_is_not_created(laudo: Shell, how: str) -
     assert len(laudo.lists("token", "list")) == 1
 
 
+@pytest.mark.parametrize("stderr", ["&-", "/dev/full"])
 @pytest.mark.parametrize("words", [["import", "{file}", "--account", "1"], ["verify"]])
 @pytest.mark.engines("sqlite", reason="does not depend on the engine")
-def test_a_closed_stderr_stops_no_command(laudo: Shell, words: list[str]) -> None:
+def test_a_closed_or_full_stderr_stops_no_command(laudo: Shell, words: list[str], stderr: str) -> None:
     file = str(ndjson(laudo.folder, 3))
-    command = ["sh", "-c", '"$@" 2>&-', "sh", LAUDO, *(word.format(file=file) for word in words)]
+    command = ["sh", "-c", f'"$@" 2>{stderr}', "sh", LAUDO, *(word.format(file=file) for word in words)]
     assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=laudo.environment).returncode == 0
 
 
@@ -470,9 +471,31 @@ def test_a_second_ctrl_c_during_cleanup_prints_nothing_more() -> None:
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "error: interrupted; kept: nothing\n")
 
 
+UNDER_NOHUP = """
+import os, signal
+from laudo.cli import output
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with output.resumable(str):
+    os.kill(os.getpid(), signal.SIGHUP)
+print("went on")
+"""
+
+
+def test_a_closed_terminal_does_not_interrupt_a_command_under_nohup() -> None:
+    done = subprocess.run([sys.executable, "-c", UNDER_NOHUP], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("went on\n", "")
+
+
 def test_a_failure_with_nothing_kept_is_raised_to_the_caller() -> None:
     with pytest.raises(StoreError, match="it is away"), output.resumable(str):
         raise StoreError("it is away")
+
+
+def test_a_command_that_may_have_done_its_work_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended, output.failures_in_one_line():
+        raise Doubtful("who knows")
+    assert (ended.value.code, capsys.readouterr().err) == (1, "error: who knows\n")
 
 
 def test_out_of_memory_is_not_reported_as_a_bug() -> None:
