@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from click.testing import Result
 
 from client.service import PROFILE, TOKEN, Answer, Service, listed, pessoa, refused, relatorio
 from client.socket_service import listening
-from laudo.cli import output, progress
+from laudo.cli import output, progress, watching
 from laudo.core.resources import PESSOAS, RELATORIOS
 from shell import HEEDING, LAUDO, Shell, one_line
 
@@ -793,9 +794,10 @@ def test_jq_replaces_control_characters_only_on_a_terminal(
     run: Run, service: Service, on_a_terminal: Callable[..., str]
 ) -> None:
     pytest.importorskip("jq")
-    service.relatorios = [relatorio(1, nome="a\x1b[1mb\tc\nd")]
-    assert run("relatorios", "--jq", ".[].nome").stdout == "a\x1b[1mb\tc\nd\n"
-    assert on_a_terminal("relatorios", "--jq", ".[].nome", columns=79) == "a\ufffd[1mb\tc\r\nd\r\n"
+    service.relatorios = [relatorio(1, nome="a\x1b[1mb\tc\nd\re\vf")]
+    assert run("relatorios", "--jq", ".[].nome").stdout == "a\x1b[1mb\tc\nd\re\vf\n"
+    shown = on_a_terminal("relatorios", "--jq", ".[].nome", columns=79)
+    assert shown == "a\ufffd[1mb\tc\r\nd\ufffde\ufffdf\r\n"
 
 
 def test_jq_without_its_package_prints_an_install_hint(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -889,6 +891,16 @@ def test_watch_ends_silently_when_its_output_is_closed(base: str, tmp_path: Path
         finally:
             watch.kill()
         assert watch.stderr.read() == b""
+
+
+def test_watch_in_a_pipe_waits_as_long_as_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    began = time.monotonic()
+    with os.fdopen(reader), os.fdopen(writer, "w") as piped:
+        monkeypatch.setattr(sys, "stdout", piped)
+        looks = watching.changes(iter((1, 2)).__next__, every=0.3)
+        assert [next(looks), next(looks)] == [1, 2]
+    assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize(("words", "said"), [(["--watch"], ""), (["--count"], "\nerror: interrupted\n")])
