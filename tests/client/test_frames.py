@@ -26,7 +26,8 @@ def test_to_pandas_makes_a_column_of_each_field(client: Laudo) -> None:
     pytest.importorskip("pandas")
     frame = to_pandas(client.relatorios())
     assert list(frame.columns) == NAMES
-    assert str(frame["atualizado_em"].dt.tz) == "UTC"
+    types = {name: str(frame[name].dtype) for name in ("atualizado_em", "pendente_validacao_manual")}
+    assert types == {"atualizado_em": "datetime64[us, UTC]", "pendente_validacao_manual": "bool"}
     assert len(to_pandas([])) == 0
     none = client.relatorios(status="PENDENTE")
     assert list(to_pandas(none).columns) == list(to_pandas(none.all(workers=4)).columns) == NAMES
@@ -41,9 +42,11 @@ def test_pandas_column_types_do_not_depend_on_the_items(client: Laudo) -> None:
 
 
 def test_to_polars_makes_a_column_of_each_field(client: Laudo) -> None:
-    pytest.importorskip("polars")
+    polars = pytest.importorskip("polars")
     frame = to_polars(client.relatorios())
     assert frame.columns == NAMES
+    types = [frame.schema[name] for name in ("atualizado_em", "pendente_validacao_manual")]
+    assert types == [polars.Datetime("us", "UTC"), polars.Boolean]
     assert frame["resultado"].to_list() == [None, "VALID"]
     assert len(to_polars([])) == 0
     none = client.relatorios(status="PENDENTE")
