@@ -54,6 +54,14 @@ def test_gzip_and_files_without_an_extension_are_recognized(laudo: Shell, name: 
     assert shown.startswith("5 inserted")
 
 
+def test_a_given_format_counts_more_than_the_name_of_the_file(laudo: Shell) -> None:
+    report = json.loads(ndjson(laudo.folder, 1).read_bytes())
+    file = laudo.folder / "relatorios.ndjson"
+    file.write_text("\n".join(",".join(map(str, row)) for row in (report, report.values())), "utf-8")
+    assert laudo("import", str(file), "--account", "1").exit_code == 2
+    assert laudo.prints("import", str(file), "--account", "1", "--format", "csv").startswith("1 inserted")
+
+
 @pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
 @pytest.mark.parametrize("new_document", ["52998224725", "12345678909"])
 def test_an_old_name_leaves_no_bytes_after_a_rename_or_a_new_document(laudo: Shell, new_document: str) -> None:
