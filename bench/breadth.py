@@ -20,11 +20,13 @@ from msgspec.structs import replace
 
 from flat import Asker, parsed
 from flat import number as size_of
+from inside import Client
 from laudo.core.documents import cpf_digits
 from laudo.core.resources import PESSOAS
 from laudo.core.sql import Owner
 from laudo.demo import invent
-from laudo.server import accounts, migrations
+from laudo.server import accounts, app, migrations
+from laudo.server.config import Settings
 from laudo.server.database import Database
 from laudo.server.ingest import removal
 from laudo.server.ingest.records import Relatorio
@@ -32,9 +34,11 @@ from laudo.server.ingest.removal import Removal
 from laudo.server.ingest.verify import verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import open_store
+from laudo.server.tokens import hash_token, new_token
 from stores import Built
 
 Measured = Iterator[tuple[str, float]]
+_KEY: Final = bytes(32)
 _BATCH: Final = 1000
 _ERASED: Final = 100
 _VOCABULARY: Final = [f"{first}{second}ra" for first in "bcdfglmnpr" for second in ("a", "e", "i", "o", "u")]
@@ -52,7 +56,7 @@ def main() -> None:
                 with closing(open_store(url, write=True)) as database:
                     migrations.migrate(database)
                     for what, milliseconds in measure(database, url, size):
-                        print(f"{size:>9,} {name:<28}{what:<44}{milliseconds:>10.1f} ms", flush=True)
+                        print(f"{size:>9,} {name:<28}{what:<44}{milliseconds:>10.2f} ms", flush=True)
 
 
 def _of_one_person(database: Database, _url: str, size: int) -> Measured:
@@ -87,18 +91,22 @@ def _accounts(database: Database, _url: str, size: int) -> Measured:
     yield "verify", _cpu(lambda: list(verify(database)))
 
 
-def _tokens(database: Database, _url: str, size: int) -> Measured:
-    """List users with a token each."""
-    owner = _organization(database)
+def _tokens(database: Database, url: str, size: int) -> Measured:
+    """List users with a token each, and let all of them ask one worker, one after the other and then again."""
+    owner, tokens = _organization(database), [new_token() for _ in range(size)]
     with database.transaction() as connection:
-        for number in range(size):
+        for token in tokens:
             user = accounts.create_usuario(connection, owner.id_conta, email="suporte@example.com", nome="Suporte")
-            token_hash = number.to_bytes(32)
-            accounts.create_token(connection, user.id_usuario, token_hash, now_ms=invent.NOW_MS)
+            accounts.create_token(connection, user.id_usuario, hash_token(_KEY, token), now_ms=invent.NOW_MS)
     with database.snapshot() as connection:
         yield "read all users", _cpu(lambda: accounts.usuarios(connection))
         yield "read all tokens", _cpu(lambda: accounts.tokens(connection))
         yield "tell whether there is any", _cpu(lambda: accounts.has_tokens(connection))
+    with closing(open_store(url)) as reading:
+        application = app.create(Settings(store=url, log=False), database=reading, key=_KEY)
+        for when in ("at first", "again"):
+            took = _cpu(lambda: [Client(application, token).get("/relatorios") for token in tokens])
+            yield f"a list for each token in turn, {when}", took / size
 
 
 def _persons(database: Database, url: str, size: int) -> Measured:
