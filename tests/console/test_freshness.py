@@ -96,15 +96,19 @@ def test_a_failed_refresh_after_going_back_shows_the_last_check(wide: Console) -
     assert wide.rows.first.get_attribute("title") == first_row
 
 
+def check_news_on_coming_online(console: Console) -> None:
+    total = console.total
+    console.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
+    stop_the_clock(console)
+    console.page.evaluate("dispatchEvent(new Event('online'))")
+    console.page.locator(".news").wait_for()
+    assert console.total == total
+    console.page.unroute_all(behavior="wait")
+
+
 def test_coming_online_shows_news_without_changing_the_list(wide: Console) -> None:
     open_with_clock(wide)
-    total = wide.total
-    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
-    stop_the_clock(wide)
-    wide.page.evaluate("dispatchEvent(new Event('online'))")
-    wide.page.locator(".news").wait_for()
-    assert wide.total == total
-    wide.page.unroute_all(behavior="wait")
+    check_news_on_coming_online(wide)
 
 
 def test_coming_online_after_an_error_shows_news_too(wide: Console) -> None:
@@ -115,13 +119,7 @@ def test_coming_online_after_an_error_shows_news_too(wide: Console) -> None:
     wide.page.unroute(LIST)
     wide.page.get_by_role("button", name="Tentar novamente").click()
     wide.rows.first.wait_for()
-    total = wide.total
-    wide.intercept(LIST, answered(lambda result: result["paginacao"].update(total=total + 1)))
-    stop_the_clock(wide)
-    wide.page.evaluate("dispatchEvent(new Event('online'))")
-    wide.page.locator(".news").wait_for()
-    assert wide.total == total
-    wide.page.unroute_all(behavior="wait")
+    check_news_on_coming_online(wide)
 
 
 def test_a_hidden_tab_sends_no_requests_and_refreshes_when_shown(wide: Console) -> None:
