@@ -1,6 +1,7 @@
 import re
 
 import httpx
+from playwright.sync_api import Route
 
 from console.driver import Console
 from console.lists import count, first, people, punctuated
@@ -26,6 +27,22 @@ def test_typing_sends_one_search_request_after_a_pause(tab: Console, api: httpx.
     assert tab.hash == "/pessoas?oculto=busca"
     tab.page.get_by_role("searchbox", name="Buscar pessoas").fill("ninguém chamado assim")
     tab.page.get_by_text("Nenhuma pessoa corresponde a esta busca.").wait_for()
+
+
+def test_a_search_that_another_one_replaces_is_not_reported_as_refused(tab: Console, api: httpx.Client) -> None:
+    tab.enter("#/pessoas")
+    box = tab.page.get_by_role("searchbox", name="Buscar pessoas")
+
+    def search(word: str) -> Route:
+        held = tab.hold(re.compile(f"busca={word}"))
+        box.fill(word)
+        return tab.await_first(held)
+
+    search("maria")
+    replacing = search("souza")
+    assert not tab.page.locator(".trouble").count()
+    replacing.continue_()
+    tab.await_total(people(api, busca="souza"))
 
 
 def test_a_cpf_is_found_by_its_prefix_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
