@@ -19,7 +19,7 @@ from laudo.server.endpoint import Constant, Endpoint
 from laudo.server.forecast import Forecast
 from laudo.server.limits import Limits
 from laudo.server.pages import Drafter, Pages
-from laudo.server.rehearsal import Rehearsal
+from laudo.server.rehearsal import Rehearsal, cutting
 from laudo.server.repeats import MARK, Repeats
 from laudo.server.replicas import Replicas
 from laudo.server.stores import file_path, open_store
@@ -39,7 +39,7 @@ def create(settings: Settings, *, database: Served | None = None, key: bytes | N
     ):
         app.add_route(path, endpoint)
     add_error_handlers(app)
-    return edges.wrap(app)
+    return edges.wrap(cutting(app) if settings.rehearse else app)
 
 
 @cache

@@ -15,7 +15,7 @@ import falcon
 from laudo.core import errors, response
 from laudo.core.errors import ApiError
 from laudo.core.lookups import DamagedError
-from laudo.server import logs, metrics, rehearsal
+from laudo.server import logs, metrics
 from laudo.server.config import Settings
 from laudo.server.database import Slow, StoreError
 from laudo.server.limits import Limits
@@ -66,7 +66,7 @@ class Edges:
             except StoreError as error:
                 repeated, environ[_FAILURE] = None, error
             if repeated is None:
-                return rehearsal.cut(environ, app(environ, start))
+                return app(environ, start)
             request_id = self._request_id(environ)
             start(repeated.status, [*repeated.headers, ("x-request-id", request_id)])
             self._record(request_id, "GET", perf_counter() - started, repeated.entry)

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from laudo.core import errors
 from laudo.core.errors import ApiError
 
-Environ = dict[str, Any]
-Outcome = Callable[[Environ], float]
+Outcome = Callable[[WSGIEnvironment], float]
 """What becomes of an admitted request: may raise ApiError; gives the seconds of its delay."""
 
 _CUT: Final = "laudo.cut"
@@ -34,7 +34,7 @@ class Rehearsal:
         self._lock = Lock()
         self._rng = random.Random(_SEED)  # noqa: S311 - chance, not secrets
 
-    def befall(self, environ: Environ) -> float:
+    def befall(self, environ: WSGIEnvironment) -> float:
         """Refuse an admitted request (raises ApiError), delay it, or have it cut; gives the seconds of the delay."""
         return self._next_outcome()(environ) if self._outcomes else 0.0
 
@@ -45,9 +45,14 @@ class Rehearsal:
             return self._remaining.pop()
 
 
-def cut(environ: Environ, chunks: Iterable[bytes]) -> Iterable[bytes]:
-    """Leave out the second half of an answer's body, whose whole length is announced, if so planned."""
-    return _halved(chunks) if _CUT in environ else chunks
+def cutting(app: WSGIApplication) -> WSGIApplication:
+    """Wrap `app`: of a body that is to be cut, the whole length is announced, but only the first half is sent."""
+
+    def served(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        chunks = app(environ, start)
+        return _halved(chunks) if _CUT in environ else chunks
+
+    return served
 
 
 def _halved(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -66,19 +71,19 @@ def _parse(text: str) -> tuple[int, Outcome]:
     return int(share), partial(_refuse, int(what))
 
 
-def _refuse(status: int, _environ: Environ) -> NoReturn:
+def _refuse(status: int, _environ: WSGIEnvironment) -> NoReturn:
     raise ApiError(next(kind for kind in errors.TABLE if kind.status == status))
 
 
-def _delay(seconds: float, _environ: Environ) -> float:
+def _delay(seconds: float, _environ: WSGIEnvironment) -> float:
     time.sleep(seconds)
     return seconds
 
 
-def _have_cut(environ: Environ) -> float:
+def _have_cut(environ: WSGIEnvironment) -> float:
     environ[_CUT] = True
     return 0.0
 
 
-def _let_pass(_environ: Environ) -> float:
+def _let_pass(_environ: WSGIEnvironment) -> float:
     return 0.0
