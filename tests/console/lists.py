@@ -59,3 +59,11 @@ def answers(status: int, message: str, **headers: str) -> Callable[[Route], None
     body = f'{{"error":"x","message":"{message}","status_code":{status}}}'
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda route: route.fulfill(status=status, headers=named, body=body)
+
+
+def most_rows(api: httpx.Client, most: int) -> Callable[[Route], None]:
+    """Answer with the contract of a service that gives at most so many rows of reports."""
+    document = api.get("/openapi.json").json()
+    [rows] = [each for each in document["paths"]["/relatorios"]["get"]["parameters"] if each["name"] == "rows"]
+    rows["schema"]["maximum"] = most
+    return lambda route: route.fulfill(json=document)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from console.driver import Console
-from console.lists import answers, count, first, punctuated
+from console.lists import answers, count, first, most_rows, punctuated
 
 
 def copied(console: Console, name: str) -> str:
@@ -290,10 +290,7 @@ def test_an_export_that_waits_for_the_server_can_be_cancelled(wide: Console) -> 
 
 
 def test_an_export_asks_for_a_multiple_of_25_rows(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
-    document = api.get("/openapi.json").json()
-    [rows] = [each for each in document["paths"]["/relatorios"]["get"]["parameters"] if each["name"] == "rows"]
-    rows["schema"]["maximum"] = 130
-    wide.intercept("**/openapi.json", lambda route: route.fulfill(json=document))
+    wide.intercept("**/openapi.json", most_rows(api, 130))
     wide.enter("#/relatorios?status=EM+ANALISE")
     wide.page.get_by_role("button", name="Exportar").click()
     assert len(exported(wide, tmp_path)) == wide.total

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Route
 
 from console.driver import Console
-from console.lists import CHOICES, count, first, punctuated
+from console.lists import CHOICES, count, first, most_rows, punctuated
 from live.server import Place
 
 
@@ -295,10 +295,7 @@ def test_pages_are_numbered_and_can_be_jumped_to(tab: Console, api: httpx.Client
 
 
 def test_no_more_rows_are_offered_than_the_service_gives(wide: Console, api: httpx.Client) -> None:
-    document = api.get("/openapi.json").json()
-    [rows] = [each for each in document["paths"]["/relatorios"]["get"]["parameters"] if each["name"] == "rows"]
-    rows["schema"]["maximum"] = 50
-    wide.intercept("**/openapi.json", lambda route: route.fulfill(json=document))
+    wide.intercept("**/openapi.json", most_rows(api, 50))
     wide.enter()
     wide.until("[...document.querySelectorAll('.rows option')].map(({ value }) => value).join() === '25,50'")
 
