@@ -33,6 +33,12 @@ def test_lists_without_json_are_columns_with_a_header(laudo: Shell) -> None:
     assert line.split() == ["1", "1", "1", "ana@example.com", "Ana", "yes"]
 
 
+def test_columns_stay_straight_beside_characters_that_are_two_wide(laudo: Shell) -> None:
+    laudo.prints("organization", "create", "東京")
+    lines = laudo.prints("organization", "list").splitlines()
+    assert lines[-2:] == ["1               Modelo            yes", "2               東京              yes"]
+
+
 def test_bidi_control_characters_are_never_printed(laudo: Shell) -> None:
     name = "Outra \u202eavoN"
     made = laudo.prints("organization", "create", name, "--json")

@@ -239,9 +239,11 @@ def _discard(stream: TextIO | None) -> None:
 
 
 def _columns(rows: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    from rich.cells import cell_len, set_cell_size
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        line = "  ".join(map(set_cell_size, row, widths)).rstrip()
         click.echo(click.style(line, bold=True) if number == 0 else line, color=terminal.colour())
 
 
