@@ -577,10 +577,14 @@ def test_an_uncounted_copy_is_refused_as_source(world: World) -> None:
             "DELETE FROM token; DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 1",
             "account 1: rows of relatorio",
         ),
+        (
+            "DELETE FROM relatorio WHERE id_conta = 1; DELETE FROM conta WHERE id_conta = 1",
+            "account 1: rows of usuario",
+        ),
         ("DELETE FROM organizacao WHERE id_organizacao = 2", "organization 2: rows of conta"),
     ],
 )
-def test_a_source_with_reports_of_nobody_is_refused(files: World, gone: str, lost: str) -> None:
+def test_a_source_with_rows_of_nobody_is_refused(files: World, gone: str, lost: str) -> None:
     source, target = files.source, files.target()
     with closing(apsw.Connection(str(file_path(files.source_url)))) as shell:  # It ignores foreign keys.
         shell.execute(gone)

@@ -1,4 +1,4 @@
-"""Rows of an account or organization that is missing: its reports and accounts are only named, counts are deleted.
+"""Rows of an account or organization that is missing: its counts are deleted, all else is only named.
 
 If there are reports, their counts stay: once the account's row is written again, all is as it was.
 """
@@ -13,11 +13,6 @@ from laudo.server.ingest import counting
 from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.pessoas import remove
 from laudo.server.ingest.verify.differences import Difference
-
-REMEDY: Final = (
-    "write the missing row of the account again, or delete its reports, either by SQL: docs/operating.md, Verify"
-)
-NO_ORGANIZATION: Final = "write the missing row of the organization again, by SQL: docs/operating.md, Verify"
 
 
 class _Level(NamedTuple):
@@ -39,14 +34,10 @@ def differences(connection: Connection) -> Iterator[Difference]:
 
 
 def lost(connection: Connection) -> Iterator[Difference]:
-    """Name the accounts and reports without an owner, which `clear` leaves: they are no counts."""
-    without_organizacao = _without("conta", _ORGANIZACAO.table, _ORGANIZACAO.key)
-    yield from (
-        replace(each, remedy=NO_ORGANIZATION)
-        for each in _orphans(connection, _ORGANIZACAO, "conta", without_organizacao)
-    )
-    without_conta = _without("relatorio", _CONTA.table, _CONTA.key)
-    yield from (replace(each, remedy=REMEDY) for each in _orphans(connection, _CONTA, "relatorio", without_conta))
+    """Name the accounts, users and reports without an owner, which `clear` leaves: they are no counts."""
+    for table, level, remedy in _LOST:
+        found = _orphans(connection, level, table, _without(table, level.table, level.key))
+        yield from (replace(each, remedy=remedy) for each in found)
 
 
 def clear(connection: Connection, owner: Owner) -> None:
@@ -98,4 +89,11 @@ _ORGANIZACAO: Final = _Level(
     ("id_organizacao",),
     {"bucket": "id_conta = 0", "tally": "id_conta = 0", "word": "", "pessoa": ""},
 )
+_BY_SQL: Final = "by SQL: docs/operating.md, Verify"
+_LOST: Final = (
+    ("conta", _ORGANIZACAO, f"write the missing row of the organization again, {_BY_SQL}"),
+    ("usuario", _CONTA, f"write the missing row of the account again, or delete its users, either {_BY_SQL}"),
+    ("relatorio", _CONTA, f"write the missing row of the account again, or delete its reports, either {_BY_SQL}"),
+)
+"""What is not counted again: its table, the level of its owner, and what helps."""
 _PESSOAS: Final = "SELECT cpf FROM pessoa WHERE id_organizacao = ? LIMIT ?"
