@@ -722,6 +722,20 @@ def test_accounts_of_a_missing_organization_are_reported_and_refuse_reports(
     assert writer.write(reports(1, seed=7)).inserted == 1
 
 
+@pytest.mark.engines("sqlite", reason="PostgreSQL lets nobody delete the row of an account that has users")
+@pytest.mark.usefixtures("accounts")
+def test_users_of_a_missing_account_are_reported_until_its_row_is_back(store: Store, store_url: str) -> None:
+    row = store.database.fetch(Statement("SELECT * FROM conta WHERE id_conta = 3"))[0]
+    with closing(apsw.Connection(str(file_path(store_url)))) as shell:  # It ignores foreign keys.
+        shell.execute("DELETE FROM relatorio WHERE id_conta = 3; DELETE FROM conta WHERE id_conta = 3")
+    alone = "organization 2, account 3: rows of usuario of an account that does not exist: 1"
+    assert repaired(store) == [alone]
+    [difference] = verify.verify(store.database)
+    assert difference.remedy == "write the missing row of the account again, by SQL: docs/operating.md, Verify"
+    run(store, f"INSERT INTO conta VALUES ({', '.join(map(repr, row))})")
+    assert repaired(store) == []
+
+
 def test_persons_of_an_organization_without_accounts_are_deleted(store: Store, accounts: list[Account]) -> None:
     ingest(store, accounts[2]).delete([each.numero for each in reports(150, seed=2)[::2]])
     assert_reported_and_repaired(

@@ -28,8 +28,9 @@ Recounts all reports and compares what is kept beside them: totals of facets, bu
 persons, the index of their words, versions, items. Each difference is one line of numbers, without names or documents.
 The service can keep running; while --repair rewrites an account or organization, other writers wait.
 
---repair never deletes reports, and cannot repair reports of an account that does not exist, nor facets and instants
-that are lost in the reports' items too. These are listed with what helps, which --json calls the remedy.
+--repair never deletes reports, accounts and users, and cannot repair those of an account or organization that does not
+exist, nor facets and instants that are lost in the reports' items too. These are listed with what helps, which --json
+calls the remedy.
 """
 
 

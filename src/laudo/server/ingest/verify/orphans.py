@@ -92,8 +92,11 @@ _ORGANIZACAO: Final = _Level(
 _BY_SQL: Final = "by SQL: docs/operating.md, Verify"
 _LOST: Final = (
     ("conta", _ORGANIZACAO, f"write the missing row of the organization again, {_BY_SQL}"),
-    ("usuario", _CONTA, f"write the missing row of the account again, or delete its users, either {_BY_SQL}"),
+    ("usuario", _CONTA, f"write the missing row of the account again, {_BY_SQL}"),
     ("relatorio", _CONTA, f"write the missing row of the account again, or delete its reports, either {_BY_SQL}"),
 )
-"""What is not counted again: its table, the level of its owner, and what helps."""
+"""What is not counted again: its table, the level of its owner, and what helps.
+
+Users are not to be deleted: their tokens would open whatever later gets their numbers.
+"""
 _PESSOAS: Final = "SELECT cpf FROM pessoa WHERE id_organizacao = ? LIMIT ?"
