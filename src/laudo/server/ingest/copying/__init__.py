@@ -157,7 +157,7 @@ def _location(connection: Connection) -> Row:
 
 
 def _refuse_lost(connection: Connection) -> None:
-    """Raise StoreError for accounts and reports that would be left out, since their owner's row is missing."""
+    """Raise StoreError for accounts, users and reports that cannot be copied, since their owner's row is missing."""
     for each in orphans.lost(connection):
         raise StoreError(f"the source is damaged: {each}; hint: {each.remedy}")
 
