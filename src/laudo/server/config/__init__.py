@@ -101,7 +101,9 @@ class Settings:
         number(1, 60_000), 1000, "PostgreSQL: milliseconds that a request waits for a free connection."
     )
     connect_timeout_ms: int = _row(
-        number(1, 60_000), 2000, "PostgreSQL: milliseconds that opening a connection may take."
+        number(1, 60_000),
+        2000,
+        "PostgreSQL: milliseconds that connecting to a host may take, rounded up to seconds, at least two.",
     )
     statement_timeout_ms: int = _row(
         number(1, 600_000), 2000, "Milliseconds that each statement of a request may take."
