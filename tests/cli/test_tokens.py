@@ -5,16 +5,18 @@ import stat
 import subprocess
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from laudo.core.sql import Statement
-from laudo.server import accounts
+from laudo.server import accounts, keys
 from laudo.server.stores import open_store
-from laudo.server.tokens import presented
+from laudo.server.tokens import hash_token, presented
 from shell import LAUDO, Shell, one_line
 
 ADOPTED = "token-of-another-service"
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 
 def test_only_the_token_is_printed_on_stdout(laudo: Shell) -> None:
@@ -55,6 +57,20 @@ def test_a_lost_key_is_not_replaced_while_tokens_depend_on_it(laudo: Shell) -> N
             "hint: restore it, or name it with --key-file"
         )
     assert not laudo.key_file.exists()
+
+
+@pytest.mark.engines("sqlite", reason="does not depend on the engine")
+def test_the_documented_commands_replace_a_lost_key(laudo: Shell) -> None:
+    laudo.prints("token", "create", "--user", "1")
+    laudo.key_file.unlink()
+    [commands] = re.findall(r"\nIf the key is lost.*?```sh\n(.*?)```", OPERATING.read_text(), re.DOTALL)
+    make_key, *others = commands.splitlines()
+    subprocess.run(["sh", "-c", make_key], cwd=laudo.folder, check=True)
+    *_, token = (laudo.prints(*command.split()[1:]) for command in others)
+    assert [item["state"] for item in laudo.lists("token", "list")] == ["revoked", "active"]
+    with closing(open_store(laudo.store)) as database:
+        [*_, (held,)] = database.fetch(Statement("SELECT hash FROM token ORDER BY id_token"))
+    assert held == hash_token(keys.load(laudo.key_file), token)
 
 
 def test_the_error_about_a_missing_key_file_names_its_folder(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
