@@ -119,11 +119,28 @@ def test_an_interrupted_pull_resumes(
 
 def test_a_pull_that_fails_while_it_reads_names_says_that_they_are_kept(run: Run, service: Service) -> None:
     service.pessoas = [person(number) for number in range(2600)]
-    for answered, kept in ((1, "1000 names"), (0, "what earlier runs have copied"), (1, "1000 names")):
+    earlier = "what earlier runs have copied"
+    for answered, kept in ((1, "1000 names"), (0, earlier), (1, "1000 names"), (1, "600 names"), (0, earlier)):
         service.script = [*[None] * answered, refused(401)]
         result = run()
         assert result.exit_code == 2
         assert f"; kept: {kept}; hint: run it again to resume" in one_line(result)
+
+
+def test_names_that_were_not_kept_are_read_again(run: Run, laudo: Shell, service: Service) -> None:
+    service.relatorios = [relatorio(1, numero_documento=cpf(1))]
+    service.pessoas = [person(number) for number in range(1100)]
+    file = laudo.folder / f"{STATE}.names"
+
+    def damage(asked: int) -> None:
+        if asked == 1:
+            file.write_bytes(b"x" * 10_000)
+
+    service.after = damage
+    assert "cannot use the file of names" in one_line(run())
+    file.unlink()
+    assert run().exit_code == 0
+    assert not [request for request in service.requests if "cpf" in request.url.params]
 
 
 def test_a_second_pull_at_the_same_time_is_refused(run: Run, laudo: Shell, service: Service) -> None:
