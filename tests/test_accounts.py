@@ -61,9 +61,10 @@ def test_a_revoked_token_keeps_the_instant_of_its_first_revocation(connection: C
     accounts.create_organizacao(connection, "Um")
     accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana")
     accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    accounts.create_token(connection, 1, HASH[::-1], now_ms=NOW)
     accounts.revoke_token(connection, 1, now_ms=NOW + 5)
     accounts.revoke_token(connection, 1, now_ms=NOW + 9)
-    assert [token.revoked_at for token in accounts.tokens(connection)] == [NOW + 5]
+    assert [token.revoked_at for token in accounts.tokens(connection)] == [NOW + 5, None]
 
 
 def test_a_token_is_active_disabled_expired_or_revoked() -> None:
@@ -107,10 +108,10 @@ def test_disabling_and_enabling_touch_one_row_and_may_be_repeated(connection: Co
             case Level.USER:
                 return [one.enabled for one in accounts.usuarios(connection)]
 
-    accounts.set_enabled(connection, level, 2, enabled=False)
-    accounts.set_enabled(connection, level, 2, enabled=False)
-    assert enabled() == [True, False]
-    accounts.set_enabled(connection, level, 2, enabled=True)
+    accounts.set_enabled(connection, level, 1, enabled=False)
+    accounts.set_enabled(connection, level, 1, enabled=False)
+    assert enabled() == [False, True]
+    accounts.set_enabled(connection, level, 1, enabled=True)
     assert enabled() == [True, True]
 
 

@@ -133,6 +133,11 @@ def test_a_malformed_key_is_refused_and_not_shown(tmp_path: Path, content: bytes
     assert "0000" not in str(error.value).replace(str(file), "")
 
 
+def test_a_folder_in_place_of_the_key_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match=r"cannot read the key file .*: Is a directory"):
+        keys.load(tmp_path)
+
+
 def test_a_key_file_in_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="cannot create the key file"):
         keys.make(tmp_path / "none" / "laudo.key")

@@ -6,12 +6,19 @@ from shell import Shell, one_line
 
 
 def test_created_items_are_reported_and_listed(laudo: Shell) -> None:
-    assert laudo.prints("organization", "create", "Outra") == "organization 2, with account 2 (principal)"
-    assert laudo.prints("account", "create", "Filial", "--organization", "2") == "account 3 of organization 2"
-    words = ("user", "create", "--account", "3", "--email", "rui@example.com", "--name", "Rui")
-    assert laudo.prints(*words) == "user 2 of account 3"
+    first, second = "https://example.com/1", "https://example.com/2"
+    organization = ("organization", "create", "Outra", "--webhook-url", first)
+    assert laudo.prints(*organization) == "organization 2, with account 2 (principal)"
+    account = ("account", "create", "Filial", "--organization", "2", "--webhook-url", second)
+    assert laudo.prints(*account) == "account 3 of organization 2"
+    user = ("user", "create", "--account", "3", "--email", "rui@example.com", "--name", "Rui")
+    assert laudo.prints(*user) == "user 2 of account 3"
     assert [item["nome_organizacao"] for item in laudo.lists("organization", "list")] == ["Modelo", "Outra"]
-    assert [item["nome_conta"] for item in laudo.lists("account", "list")] == ["principal", "principal", "Filial"]
+    assert [(item["nome_conta"], item["webhook_url"]) for item in laudo.lists("account", "list")] == [
+        ("principal", ""),
+        ("principal", first),
+        ("Filial", second),
+    ]
     assert laudo.lists("user", "list")[1] == {
         "id_organizacao": 2,
         "id_conta": 3,

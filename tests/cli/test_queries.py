@@ -216,11 +216,12 @@ def test_a_missing_token_on_stdin_is_reported(run: Run, base: str) -> None:
         assert one_line(run("login", "--url", base, "--with-token", stdin=given)) == said
 
 
-def test_login_warns_that_laudo_token_overrides_the_saved_token(run: Run, base: str) -> None:
-    words = ("login", "--url", base, "--with-token")
-    assert run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="").stderr == ""
-    told = run(*words, stdin=TOKEN, LAUDO_URL="", LAUDO_TOKEN="another").stderr
-    assert told == "LAUDO_TOKEN is set and overrides what is saved\n"
+def test_login_warns_of_each_variable_that_overrides_what_is_saved(run: Run, base: str) -> None:
+    words, unset = ("login", "--url", base, "--with-token"), {"LAUDO_URL": "", "LAUDO_TOKEN": ""}
+    assert run(*words, stdin=TOKEN, **unset).stderr == ""
+    for name in unset:
+        told = run(*words, stdin=TOKEN, **unset | {name: "another"}).stderr
+        assert told == f"{name} is set and overrides what is saved\n"
 
 
 @pytest.mark.parametrize(
