@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -116,12 +116,12 @@ def one_line(result: Result) -> str:
 
 
 def break_second_removal(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
-    """Limit a removal to `most` reports in a transaction, and make its second transaction fail."""
+    """Limit a removal to `most` reports in a transaction, and make each transaction after the first one fail."""
     monkeypatch.setattr(removal, "MOST", most)
-    delete, calls = Removal._delete, iter((True, False))
+    delete, earlier = Removal._delete, count()
 
     def breaking(self: Removal, connection: Connection, went: dict[Owner, list[Row]]) -> None:
-        if not next(calls):
+        if next(earlier):
             raise StoreError("the store is broken")
         delete(self, connection, went)
 

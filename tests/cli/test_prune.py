@@ -44,6 +44,8 @@ def test_a_prune_that_fails_midway_reports_what_it_deleted(aged: Shell, monkeypa
         1,
         "error: the store is broken; kept: 3 deleted; hint: run it again to finish",
     )
+    again = aged("prune", "--organization", "1", "--before", "2021-01-01")
+    assert (again.exit_code, one_line(again)) == (2, "error: the store is broken")
     monkeypatch.undo()
     assert aged.prints("prune", "--organization", "1", "--before", "2021-01-01") == "1 deleted"
 

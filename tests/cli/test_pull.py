@@ -75,6 +75,7 @@ def test_the_first_pull_brings_everything_and_the_next_one_only_changes(
     service.pessoas.insert(0, pessoa(0, cpf=cpf(800), nome="Nova Pessoa", atualizado_em="2026-02-01T00:00:00.000Z"))
     assert run().stdout.startswith("1 inserted, 0 updated, 301 unchanged, 0 stale, 0 rejected; the service has 2601")
     assert {each.url.params["page"] for each in service.requests[asked:]} == {"1"}
+    assert run().stdout.startswith("0 inserted, 0 updated, 1 unchanged, ")
     assert pulled(laudo) == [STATE]
     assert TOKEN not in (laudo.folder / STATE).read_text()
 

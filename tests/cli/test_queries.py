@@ -3,6 +3,7 @@ import io
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -892,6 +893,17 @@ def test_watch_ends_silently_when_its_output_is_closed(base: str, tmp_path: Path
         finally:
             watch.kill()
         assert watch.stderr.read() == b""
+
+
+def test_watch_notices_while_it_waits_that_its_socket_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = socket.socketpair()
+    with reader, writer, writer.makefile("w") as piped:
+        monkeypatch.setattr(sys, "stdout", piped)
+        looks = watching.changes(iter((1, 2)).__next__, every=5)
+        assert next(looks) == 1
+        reader.close()
+        with pytest.raises(output.NoReader):
+            next(looks)
 
 
 def test_watch_in_a_pipe_waits_as_long_as_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from awaiting import until
-from laudo.cli.connections import threads
+from laudo.cli.connections import drop_slow_readers, threads
 from laudo.core.sql import Statement
 from laudo.server.config import Settings
 from laudo.server.stores import open_store
@@ -234,6 +234,14 @@ def test_a_worker_has_threads_for_its_connections_and_late_answers() -> None:
         (Settings(store=server, pool_size=3, rehearse=late), 2 * 3 + 2 + 32),
     ):
         assert threads(settings) == number
+
+
+def test_slow_readers_are_dropped_on_the_port_of_the_service_only() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as metrics, socket.create_server(("127.0.0.1", 0)) as service:
+        settings = Settings(port=service.getsockname()[1])
+        assert drop_slow_readers(settings)
+        timeouts = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) for each in (metrics, service)]
+    assert timeouts == [0, 8 * settings.idle_timeout_ms]
 
 
 def test_an_idle_connection_is_closed_without_an_answer(laudo: Shell) -> None:
