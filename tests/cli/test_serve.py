@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from awaiting import until
-from laudo.cli.connections import drop_slow_readers, threads
+from laudo.cli import output
+from laudo.cli.connections import accepted, drop_slow_readers, threads
 from laudo.core.sql import Statement
 from laudo.server.config import Settings
 from laudo.server.stores import open_store
@@ -234,6 +235,23 @@ def test_a_worker_has_threads_for_its_connections_and_late_answers() -> None:
         (Settings(store=server, pool_size=3, rehearse=late), 2 * 3 + 2 + 32),
     ):
         assert threads(settings) == number
+
+
+def test_a_worker_accepts_as_many_connections_as_the_limit_of_open_files_allows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(workers=2)
+    for limit, number in ((resource.RLIM_INFINITY, 512), (589, 512), (588, 511), (78, 1), (45, 1)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, limit))
+        assert accepted(settings) == number
+    assert capsys.readouterr().err.splitlines() == [
+        "each worker accepts 511 connections instead of 512: the limit is 588 open files",
+        "each worker accepts 1 connection instead of 512: the limit is 78 open files",
+        "each worker accepts 1 connection instead of 512: the limit is 45 open files",
+    ]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (44, 44))
+    with pytest.raises(output.Failure, match="the limit of 44 open files is too low for 2 workers"):
+        accepted(settings)
 
 
 def test_slow_readers_are_dropped_on_the_port_of_the_service_only() -> None:
