@@ -381,11 +381,12 @@ def test_an_unknown_file_extension_is_refused(run: Run, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - names only
 
 
-def test_parquet_without_its_package_prints_an_install_hint(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_parquet_without_its_package_prints_an_install_hint_and_sends_nothing(
+    run: Run, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     assert "hint: pip install pyarrow" in one_line(run("relatorios", "-o", str(tmp_path / "a.parquet")))
+    assert service.requests == []
 
 
 class Held(NamedTuple):
