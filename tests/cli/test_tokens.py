@@ -1,6 +1,7 @@
 import os
 import pty
 import re
+import socket
 import stat
 import subprocess
 from contextlib import closing, suppress
@@ -71,6 +72,16 @@ def test_the_documented_commands_replace_a_lost_key(laudo: Shell) -> None:
     with closing(open_store(laudo.store)) as database:
         [*_, (held,)] = database.fetch(Statement("SELECT hash FROM token ORDER BY id_token"))
     assert held == hash_token(keys.load(laudo.key_file), token)
+
+
+def test_no_key_is_created_while_the_store_does_not_answer(tmp_path: Path) -> None:
+    laudo = Shell(tmp_path, "postgresql://127.0.0.1:9/laudo")
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # so that it cannot begin to serve
+        result = laudo("serve", "--port", str(taken.getsockname()[1]))
+    away, missing = result.stderr.splitlines()
+    assert away.startswith("the store does not answer yet: ")
+    assert missing.startswith(f"error: the key file {laudo.key_file} does not exist")
+    assert (result.exit_code, laudo.key_file.exists()) == (2, False)
 
 
 def test_the_error_about_a_missing_key_file_names_its_folder(laudo: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
