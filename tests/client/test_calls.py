@@ -74,6 +74,8 @@ def test_a_closed_client_sends_no_requests(client: Client, service: Service) -> 
     for method in ("usuario", "relatorios"):
         with pytest.raises(RuntimeError, match="the client is closed"):
             client.call(method)
+    with pytest.raises(RuntimeError, match="the client is closed"):
+        client.batches("relatorios_in_batches", workers=2)
     assert (page.total, len(service.requests)) == (0, 1)
 
 

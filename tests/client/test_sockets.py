@@ -11,8 +11,10 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
@@ -178,6 +180,27 @@ def test_an_unrequested_compression_raises_answer_error(ask: Ask, packed: str) -
     told = r"^the answer is compressed in a way that was not requested \(status 200\)$"
     with serving(answering(head + body)) as base, pytest.raises(AnswerError, match=told):
         ask(base, ONCE)
+
+
+@pytest.mark.parametrize("new", [Laudo, AsyncLaudo])
+def test_the_connection_of_an_answer_that_is_not_read_is_closed(new: type[Laudo | AsyncLaudo]) -> None:
+    ended = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.sendall(OK + b"Content-Encoding: zstd\r\nContent-Length: 9\r\n\r\n")
+        if connection.recv(1) == b"":
+            ended.set()
+
+    async def ask(base: str) -> bool:
+        client = new(base, "token", limits=ONCE)
+        with pytest.raises(AnswerError) as caught:
+            await client.usuario() if isinstance(client, AsyncLaudo) else client.usuario()
+        is_closed = await asyncio.to_thread(ended.wait, PATIENCE)
+        await client.close() if isinstance(client, AsyncLaudo) else client.close()
+        return is_closed and caught.value.status == 200
+
+    with serving(serve) as base:
+        assert awaiting.run(ask(base))
 
 
 @pytest.mark.parametrize("packed", ["x-gzip", "X-GZIP"])
@@ -528,10 +551,9 @@ def test_close_ends_the_connections_although_the_client_is_kept() -> None:
             ended.set()
 
     with serving(serve) as base:
-        client = Laudo(base, "token", limits=ONCE)
-        client.usuario()
-        assert not ended.is_set()
-        client.close()
+        with Laudo(base, "token", limits=ONCE) as client:
+            client.usuario()
+            assert not ended.is_set()
         assert ended.wait(PATIENCE)
 
 
@@ -586,14 +608,15 @@ def test_a_call_waiting_for_a_connection_sends_nothing_after_close(monkeypatch: 
     assert awaiting.run(ask()) == ([TransportError, RuntimeError], 1)
 
 
-def test_a_bad_answer_to_a_cancelled_call_is_not_logged(
+def test_a_bad_answer_to_a_cancelled_call_is_not_kept_or_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(calls, "LARGEST", len(BODY) - 1)
     transport = Waiting(httpx.Response(200, content=BODY))
 
-    async def ask() -> None:
-        client = AsyncLaudo("http://service.test", "token", transport=transport)
+    client = AsyncLaudo("http://service.test", "token", transport=transport)
+
+    async def ask() -> Callable[[], object]:
         call = asyncio.create_task(client.usuario())
         await transport.asked.wait()
         call.cancel()
@@ -601,76 +624,22 @@ def test_a_bad_answer_to_a_cancelled_call_is_not_logged(
         [left] = asyncio.all_tasks() - {asyncio.current_task()}
         await transport.aclose()
         await asyncio.wait((left,))
-        del left
-        gc.collect()
+        return weakref.ref(left)
 
-    awaiting.run(ask())
+    exchange = awaiting.run(ask())
+    gc.collect()
+    assert exchange() is None
     assert caplog.messages == []
 
 
-LOOPING = """
-import asyncio, sys
-from laudo.client import AsyncLaudo
-client = AsyncLaudo(sys.argv[1], "token")
-
-async def ask():
-    await asyncio.gather(*(client.usuario() for _ in range(101)))
-
-async def leave():
-    exchange = asyncio.create_task(client.usuario())
-    await asyncio.sleep(0)
-    exchange.cancel()
-
-async def close():
-    await ask()
-    await client.close()
-
-for what in (ask, leave, ask, close):
-    asyncio.run(what())
-"""
-
-
-def test_each_event_loop_has_its_own_connections() -> None:
-    """The connections of a finished loop are unusable. If there are more calls than connections, one of them waits."""
-    threads: list[threading.Thread] = []
-
-    def talk(connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            while connection.recv(65536):
-                connection.sendall(PROFILE)
-
-    def serve(connection: socket.socket) -> None:
-        threads.append(threading.Thread(target=talk, args=(connection.dup(),)))
-        threads[-1].start()
-
-    with serving(serve, first=False) as base:
-        done = subprocess.run([sys.executable, "-c", LOOPING, base], check=False, capture_output=True, text=True)
-    for each in threads:
-        each.join()
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-FORKING = """
-import os, sys
-from laudo.client import Laudo
-client = Laudo(sys.argv[1], "token")
-client.usuario()
-child = os.fork()
-client.usuario()
-if child:
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    client.usuario()
-"""
-
-
-def test_a_forked_process_has_its_own_connections() -> None:
-    """On a shared connection, one process could read the answer to the other's request."""
+@contextmanager
+def conversing() -> Iterator[tuple[str, list[int]]]:
+    """Answer every request of every connection; gives the number of requests on each connection that has ended."""
     asked: list[int] = []
 
     def talk(connection: socket.socket) -> None:
-        questions = 1
-        with connection:
-            connection.sendall(PROFILE)
+        questions = 0
+        with connection, suppress(OSError):
             while connection.recv(65536):
                 questions += 1
                 connection.sendall(PROFILE)
@@ -683,6 +652,72 @@ def test_a_forked_process_has_its_own_connections() -> None:
             thread.start()
             threads.callback(thread.join)
 
-        with serving(serve) as base:
-            subprocess.run([sys.executable, "-c", FORKING, base], check=True)
-    assert sorted(asked) == [1, 3]
+        with serving(serve, first=False) as base:
+            yield base, asked
+
+
+LOOPING = """
+import asyncio, gc, os, sys
+from laudo.client import AsyncLaudo
+client = AsyncLaudo(sys.argv[1], "token")
+opened = []
+
+async def ask():
+    await asyncio.gather(*(client.usuario() for _ in range(101)))
+    gc.collect()
+    opened.append(len(os.listdir("/dev/fd")))
+
+async def leave():
+    exchange = asyncio.create_task(client.usuario())
+    await asyncio.sleep(0)
+    exchange.cancel()
+
+async def close():
+    await ask()
+    await client.close()
+
+for what in (ask, leave, ask, close):
+    asyncio.run(what())
+assert opened[2] < opened[0] + 20, opened
+"""
+
+
+def test_each_event_loop_has_its_own_connections() -> None:
+    """The connections of a finished loop are unusable. If there are more calls than connections, one of them waits."""
+    with conversing() as (base, _):
+        done = subprocess.run([sys.executable, "-c", LOOPING, base], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_event_loop_keeps_its_connections_while_another_one_asks() -> None:
+    def ask(base: str) -> None:
+        client = AsyncLaudo(base, "token")
+        with asyncio.Runner() as one, asyncio.Runner() as other:
+            for loop in (one, other, one, other):
+                loop.run(client.usuario())
+            for loop in (one, other):
+                loop.run(client.close())
+
+    with conversing() as (base, asked), ThreadPoolExecutor(1) as pool:
+        pool.submit(ask, base).result()
+    assert asked == [2, 2]
+
+
+FORKING = """
+import os, sys
+from laudo.client import Laudo
+client = Laudo(sys.argv[1], "token")
+client.usuario()
+child = os.fork()
+client.usuario()
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+client.usuario()
+"""
+
+
+def test_a_forked_process_has_its_own_connections() -> None:
+    """On a shared connection, one process could read the answer to the other's request."""
+    with conversing() as (base, asked):
+        subprocess.run([sys.executable, "-c", FORKING, base], check=True)
+    assert sorted(asked) == [2, 3]

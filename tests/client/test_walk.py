@@ -1,3 +1,4 @@
+import asyncio
 import subprocess
 import sys
 from collections import Counter
@@ -7,15 +8,27 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from threading import Event
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
+import awaiting
 from client.conftest import Client
 from client.service import TOKEN, Clock, Service, listed, pessoa, refused, relatorio
 from client.socket_service import listening
-from laudo.client import AnswerError, BadRequestError, Laudo, ParameterError, RateLimitError, Relatorio, StatusError
+from laudo.client import (
+    AnswerError,
+    AsyncLaudo,
+    BadRequestError,
+    Laudo,
+    ParameterError,
+    RateLimitError,
+    Relatorio,
+    StatusError,
+    awaited,
+)
 from laudo.client.calls import Listed
 from laudo.client.questions import pessoas, relatorios
 from laudo.client.walk import Place, Walk
@@ -43,9 +56,11 @@ def numeros_of(service: Service) -> list[str]:
 def test_closing_a_walk_does_not_wait_for_pending_pages(service: Service) -> None:
     service.relatorios = newest_first(200)
     are_released = Event()
+    waiting: list[int] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        if int(request.url.params["page"]) > 2:
+        if (page := int(request.url.params["page"])) > 2:
+            waiting.append(page)
             are_released.wait(10)
             are_released.set()
         return service(request)
@@ -53,9 +68,37 @@ def test_closing_a_walk_does_not_wait_for_pending_pages(service: Service) -> Non
     client = Laudo("http://service.test", TOKEN, transport=httpx.MockTransport(handler))
     batches = client.relatorios_in_batches(rows=25, workers=3)
     assert len([next(batches), next(batches)]) == 2
+    awaiting.until(lambda: sorted(waiting) == [3, 4])
     batches.close()  # type: ignore[attr-defined]  # typed as an iterator, but really a generator
     assert not are_released.is_set()
     are_released.set()
+
+
+def test_closing_an_async_walk_and_its_client_leaves_no_task(
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(awaited, "_CANCEL_DELAY", 3600)
+    service.relatorios = newest_first(200)
+    are_pending = asyncio.Barrier(3)  # pages 3 and 4, and the test
+
+    async def handler(request: httpx.Request) -> httpx.Response:
+        if int(request.url.params["page"]) > 2:
+            await are_pending.wait()
+            await asyncio.Event().wait()
+        return service(request)
+
+    async def leave() -> set[asyncio.Task[Any]]:
+        client = AsyncLaudo("http://service.test", TOKEN, transport=httpx.MockTransport(handler))
+        batches = client.relatorios_in_batches(rows=25, workers=3)
+        assert len([await anext(batches), await anext(batches)]) == 2
+        async with asyncio.timeout(10):
+            await are_pending.wait()
+            await batches.aclose()  # type: ignore[attr-defined]  # typed as an iterator, but really a generator
+            await client.close()
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert awaiting.run(leave()) == set()
+    assert caplog.messages == []
 
 
 LEAVING = """
