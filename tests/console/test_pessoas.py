@@ -38,11 +38,14 @@ def test_a_search_that_another_one_replaces_is_not_reported_as_refused(tab: Cons
         box.fill(word)
         return tab.await_first(held)
 
-    search("maria")
+    replaced = search("maria")
     replacing = search("souza")
     assert not tab.page.locator(".trouble").count()
     replacing.continue_()
     tab.await_total(people(api, busca="souza"))
+    replaced.continue_()
+    tab.settle()
+    assert tab.total == people(api, busca="souza")
 
 
 def test_a_cpf_is_found_by_its_prefix_with_or_without_punctuation(tab: Console, api: httpx.Client) -> None:
