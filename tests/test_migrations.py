@@ -16,6 +16,7 @@ import pytest
 import postgres_server
 from awaiting import until
 from factories import Account, Store
+from laudo.core import axes
 from laudo.core.sql import Statement
 from laudo.core.sql.writes import BUCKET, FACET, PESSOA, RELATORIO, TALLY, WORD
 from laudo.server import accounts, migrations, roles, schema
@@ -214,6 +215,48 @@ def test_the_tables_match_those_that_writers_expect(on_postgres: Opening) -> Non
     assert all(keys[table.name] == ",".join(table.key) for table in tables)
 
 
+def test_both_engines_have_the_same_indexes(on_sqlite: Opening, on_postgres: Opening) -> None:
+    """SQLite numbers rows of its own, and finds an organization by that number."""
+    sqlite, postgres = on_sqlite(), on_postgres()
+    for database in (sqlite, postgres):
+        migrations.migrate(database)
+    found = set(rows(postgres, _POSTGRES_INDEXES))
+    assert {(table, *rest) for table, _, *rest in rows(sqlite, _SQLITE_INDEXES)} == found - {
+        ("organizacao", 1, "id_organizacao"),
+        ("heartbeat", 1, "id"),
+    }
+
+
+def test_indexes_have_the_columns_that_their_axes_promise(on_sqlite: Opening) -> None:
+    database = on_sqlite()
+    migrations.migrate(database)
+    found = {(table, name): columns.split(",") for table, name, _, columns in rows(database, _SQLITE_INDEXES)}
+    for axis in (*axes.OF_RELATORIO, *axes.OF_PESSOA):
+        owner = ["id_organizacao", "id_conta"] if axis.faceted else ["id_organizacao"]
+        begin, also = [*owner, *axis.names], axis.covered | ({"facet"} if axis.faceted and axis.covers_facet else set())
+        assert found[axis.table, axis.index][: len(begin)] == begin
+        assert also <= set(found[axis.table, axis.index])
+        if axis.facet_index:
+            by_facet = [*owner, "facet", *axis.names]
+            assert found[axis.table, axis.facet_index][: len(by_facet)] == by_facet
+            assert "recency" in found[axis.table, axis.facet_index]
+        if axis.gathering:
+            assert {"facet", *axis.names} <= set(found[axis.table, axis.gathering])
+
+
+_SQLITE_INDEXES: Final = """
+SELECT m.name, l.name, l."unique", (
+    SELECT group_concat(name ORDER BY seqno) FROM pragma_index_info(l.name)
+)
+FROM sqlite_schema AS m JOIN pragma_index_list(m.name) AS l WHERE m.type = 'table' AND m.name NOT LIKE 'pessoa_words%'
+"""
+_POSTGRES_INDEXES: Final = """
+SELECT indrelid::regclass::text, indisunique::int, (
+    SELECT string_agg(attname::text, ',' ORDER BY array_position(indkey::int[], attnum::int))
+    FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY (indkey)
+)
+FROM pg_index JOIN pg_class ON oid = indrelid WHERE relnamespace = 'public'::regnamespace AND indexprs IS NULL
+"""
 _SQLITE_COLUMNS: Final = """
 SELECT m.name, c.name, c."notnull", coalesce(c.dflt_value, ''), c.type
 FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'
