@@ -652,7 +652,7 @@ def test_no_repr_shows_personal_data() -> None:
     cpf, nome, email = RELATORIO.numero_documento, RELATORIO.nome_pessoa, "ana@example.com"
     batch = rows.prepared([RELATORIO])
     held = [
-        *(batch, batch.claims, Batch(batch, [], 1), Known(1, nome), StoredReport(1, nome, json.dumps(LINE))),
+        *(batch, Batch(batch, [], 1), Known(1, nome), StoredReport(1, nome, json.dumps(LINE))),
         *(Statement("SELECT ?", (cpf,)), After(2, 25, 7, nome, cpf), Usuario(1, 1, 1, email, nome, enabled=True)),
     ]
     text = " ".join([*map(repr, held), *map(pretty_repr, held)])

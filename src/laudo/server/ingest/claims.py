@@ -1,7 +1,7 @@
 """What reports say of persons: the newest report of each CPF, as a row of `pessoa`, made without the store."""
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from laudo.core import response
 from laudo.core.axes import nome_busca
@@ -17,31 +17,20 @@ NOME_BUSCA: Final = 2
 RECENCY: Final = 3
 
 
-class Claims(NamedTuple):
-    """The newest claim of each CPF, and the CPFs with two equally new ones, which all reports together must settle."""
-
-    newest: dict[str, PessoaRow]
-    tied: set[str]
-
-    def __repr__(self) -> str:
-        return f"Claims(newest={len(self.newest)}, tied={len(self.tied)})"
-
-
-NO_CLAIMS: Final = Claims({}, set())
+Claims = dict[str, PessoaRow]
+"""The newest claim of each CPF."""
 
 
 def claims(reports: Iterable[tuple[str, int, str]]) -> Claims:
-    """Give the claims of reports, each given by numero_documento, recency and nome_pessoa."""
+    """Give the claims of one account's reports, each given by numero_documento, recency and nome_pessoa.
+
+    The reports are sorted by numero, so that of two that are equally new the first one names the person.
+    """
     newest: dict[str, tuple[int, str]] = {}
-    tied: set[str] = set()
     for cpf, recency, nome in reports:
-        if len(cpf) == CPF_LENGTH:
-            known = newest.get(cpf)
-            if known is None or recency < known[0]:
-                newest[cpf] = recency, nome
-            elif recency == known[0]:
-                tied.add(cpf)
-    return Claims({cpf: row(cpf, *claim) for cpf, claim in newest.items()}, tied)
+        if len(cpf) == CPF_LENGTH and (cpf not in newest or recency < newest[cpf][0]):
+            newest[cpf] = recency, nome
+    return {cpf: row(cpf, *claim) for cpf, claim in newest.items()}
 
 
 def row(cpf: str, recency: int, nome: str) -> PessoaRow:

@@ -48,13 +48,13 @@ class Pessoas:
         """Bring the persons of changed reports up to date; tells whether any person changed.
 
         `claimed` is what the added reports say; a claim newer than the person decides at once. If none decides (the
-        newest report left the CPF, or two are equally new), the reports of the CPF are read.
+        newest report left the CPF, or a claim is as new as the person), the reports of the CPF are read.
         """
         lost = _lost_cpfs(diff)
-        known = self._known(connection, [*claimed.newest, *claimed.tied, *lost])
-        unsettled = claimed.tied | {cpf for cpf in lost if cpf not in known or lost[cpf] <= known[cpf].recency}
+        known = self._known(connection, [*claimed, *lost])
+        unsettled = {cpf for cpf in lost if cpf not in known or lost[cpf] <= known[cpf].recency}
         after: dict[str, PessoaRow] = {}
-        for cpf, row in claimed.newest.items():
+        for cpf, row in claimed.items():
             before = known.get(cpf)
             if before is None or row[RECENCY] < before.recency:
                 after[cpf] = row

@@ -12,7 +12,6 @@ from laudo.server import accounts, schema
 from laudo.server.database import Connection, Database, Row, in_transaction, read
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Diff, lock_writers
-from laudo.server.ingest.claims import NO_CLAIMS
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.remembered import load
@@ -138,7 +137,7 @@ class Removal:
         pessoas = Pessoas(self._id_organizacao, self._sizes)
         load(connection, pessoas.parts)
         diff = Diff([row for found in rows_by_owner.values() for row in found], [])
-        if pessoas.update(connection, diff, NO_CLAIMS):
+        if pessoas.update(connection, diff, {}):
             versions.raise_organizacao(connection, self._id_organizacao, pessoas.total)
 
 

@@ -11,7 +11,7 @@ from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError, in_transaction
 from laudo.server.ingest import rows, versions, words
 from laudo.server.ingest.changes import Counts, Diff, Written, lock_writers
-from laudo.server.ingest.claims import NO_CLAIMS, Claims
+from laudo.server.ingest.claims import Claims
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
 from laudo.server.ingest.records import Relatorio
@@ -158,7 +158,7 @@ class Ingest:
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         deleted = self._begin(connection, numeros)
         connection.write(rows.DELETE, [(*self.owner, numero) for numero in deleted])
-        self._update_counts(connection, Diff(list(deleted.values()), []), NO_CLAIMS)
+        self._update_counts(connection, Diff(list(deleted.values()), []), {})
         if deleted:
             words.erase_removed(connection)
         return len(deleted)
