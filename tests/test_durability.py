@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+import apsw
 import psutil
 import pytest
 
@@ -85,6 +86,18 @@ def test_one_unstorable_report_rolls_back_its_whole_batch(store: Store, account:
     with pytest.raises(UnicodeError):
         store.write(account, [relatorio(1), relatorio(2, nome_pessoa="\ud800"), relatorio(3)])
     assert contents(store.database) == before
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL ends a transaction whose commit fails")
+def test_a_failed_commit_stores_nothing_and_ends_its_transaction(store: Store, account: Account) -> None:
+    before = contents(store.database)
+    with pytest.raises(apsw.ConstraintError), store.database.transaction() as connection:
+        connection.run_script(
+            "PRAGMA defer_foreign_keys = ON;"
+            "INSERT INTO conta (id_organizacao, id_conta, nome_conta) VALUES (99, 99, '')"
+        )
+    assert contents(store.database) == before
+    store.write(account, [relatorio(1)])
 
 
 def test_two_writers_of_one_account_do_not_conflict(store: Store, store_url: str, account: Account) -> None:

@@ -3,9 +3,11 @@
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 import postgres_server
+from engines import sqlite_file
 from factories import NOON, SMALL, Account, Store, cpf, numero, relatorio, versions
 from forwarding import Forwarding, ForwardingConnection
 from laudo.core import axes
@@ -201,3 +203,10 @@ def test_a_removal_refuses_a_store_migrated_by_a_newer_version(store: Store, own
         connection.run_script("INSERT INTO migration (name, applied_at) VALUES ('9999_newer.sql', 0)")
     with pytest.raises(StoreError, match="the store was migrated by a newer version of laudo"):
         list(_removal(store, owners).delete_documents([cpf(3)]))
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL lets nobody delete the row of an organization that has accounts")
+def test_reports_of_a_missing_organization_can_be_removed(store: Store, store_url: str, owners: list[Owner]) -> None:
+    with closing(apsw.Connection(str(sqlite_file(store_url)))) as shell:  # It ignores foreign keys.
+        shell.execute("DELETE FROM organizacao WHERE id_organizacao = ?", (owners[0].id_organizacao,))
+    assert sum(each.reports for each in _removal(store, owners).delete_documents([cpf(3)])) == 3 * 4
