@@ -179,6 +179,22 @@ def test_a_store_is_current_once_all_migrations_are_applied(opening: Opening) ->
         assert schema.is_current(connection)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT total FROM word", "SELECT copied FROM conta", "SELECT cpf FROM pessoa INDEXED BY pessoa_cpf_recency"],
+)
+def test_a_statement_that_needs_a_later_migration_names_the_command(
+    on_sqlite: Opening, folder: Path, text: str
+) -> None:
+    """A service may read a store that is not migrated yet: it answers 503 until then."""
+    database = on_sqlite()
+    first = schema.files(schema.folder(database.dialect))[0]
+    write(folder, {first.name: first.read_text(encoding="utf-8")})
+    migrations.migrate(database, folder=folder)
+    with pytest.raises(Unavailable, match="run `laudo migrate`"):
+        rows(database, text)
+
+
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_migration_files_are_numbered_without_duplicates(engine: str) -> None:
     names = [file.name for file in (Path(migrations.__file__).parent / engine).iterdir()]

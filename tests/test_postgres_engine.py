@@ -745,6 +745,7 @@ def test_a_wrong_store_url_is_reported_at_once_without_the_password(
         (f"{server.url()}?nonsense=geheim", "libpq's parameters after [?]"),
         (f"{server.url()},{server.url(password='geheim')}", "must look like"),
         (f"{server.url()};postgresql://laudo:geheim@replica/laudo", "must look like"),
+        (f"{server.url()}?dbname=postgresql://laudo:geheim@replica/laudo", "must look like"),
     ):
         with pytest.raises(StoreError, match=text) as caught:
             opened(url=url)

@@ -177,11 +177,14 @@ def test_the_last_page_after_the_one_before_takes_one_statement(
 
 @pytest.mark.parametrize("path", ["/relatorios", "/pessoas"])
 def test_a_list_known_to_be_empty_is_not_queried(asked: Asked, new_app: NewApp, store: Store, path: str) -> None:
-    other = Client(new_app(asked.database), store.account(nome="Vazia").token)
+    account = store.account(nome="Vazia")
+    other = Client(new_app(asked.database), account.token)
     other.get(f"{path}?rows=50&nome=x")
     asked.database.forget()
     assert other.get(path).total == 0
     assert kinds_of(asked.database) == asked.again
+    store.write(account, [relatorio(1)])
+    assert other.get(f"{path}?rows=75").total == 1
 
 
 def test_statements_of_first_pages_are_cached_unless_they_have_many_facets() -> None:
