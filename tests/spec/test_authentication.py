@@ -111,6 +111,20 @@ def test_a_token_that_has_not_expired_is_accepted(store: Store, account: Account
     assert client(token).get("/usuario").status == 200
 
 
+def test_a_token_that_a_restored_store_gives_to_another_user_is_read_anew(
+    store: Store, account: Account, acme: Client, client: NewClient
+) -> None:
+    other = store.account(nome="Outra")
+    store.write(other, [relatorio(1)])
+    assert [acme.get(path).status for path in ("/usuario", "/relatorios")] == [200, 200]
+    ids = (other.id_organizacao, other.id_conta, other.id_usuario, account.id_token)
+    text = "UPDATE token SET id_organizacao = ?, id_conta = ?, id_usuario = ? WHERE id_token = ?"
+    store.database.fetch(Statement(text, ids))
+    assert acme.get("/usuario").status == 401
+    assert acme.get("/relatorios").body == client(other.token).get("/relatorios").body
+    assert f"analista{other.id_conta}@example.com" in acme.get("/usuario").body.decode()
+
+
 def test_revoking_one_token_leaves_the_users_other_tokens_valid(store: Store, account: Account, acme: Client) -> None:
     id_token, _ = store.token(account.id_usuario)
     store.revoke(id_token)
