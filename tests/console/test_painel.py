@@ -4,7 +4,7 @@ import httpx
 from playwright.sync_api import Route
 
 from console.driver import Console
-from console.lists import CHOICES, answered, count
+from console.lists import CHOICES, LISTS, answered, count
 
 
 def number(text: str) -> int:
@@ -65,6 +65,17 @@ def test_shares_stay_within_100_percent_if_counts_disagree(wide: Console) -> Non
     wide.page.unroute_all(behavior="wait")
 
 
+def test_days_are_not_shown_as_months_if_counting_the_months_fails(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter("#/painel")
+    wide.page.locator(".volume .chart").wait_for()
+    wide.intercept(LISTS, lambda route: route.abort())
+    wide.page.get_by_role("link", name="12 meses").click()
+    wide.page.locator(".volume .trouble").wait_for()
+    assert not wide.page.locator(".volume .chart, .volume table").count()
+    wide.page.unroute_all(behavior="wait")
+
+
 def test_the_dashboard_shows_when_it_was_counted_and_can_be_refreshed(wide: Console, api: httpx.Client) -> None:
     wide.refusals_expected = True
     wide.enter("#/painel")
@@ -73,11 +84,10 @@ def test_the_dashboard_shows_when_it_was_counted_and_can_be_refreshed(wide: Cons
     assert re.fullmatch(r"atualizado às \d\d:\d\d:\d\d", wide.page.locator(".checked").inner_text())
     wide.page.wait_for_load_state("networkidle")
     shown, more = rows.first.inner_text(), answered(lambda result: result["paginacao"].update(total=54321))
-    lists = re.compile(r"/relatorios(\?|$)")
-    wide.intercept(lists, lambda route: route.fulfill(status=503, body="{}"))
+    wide.intercept(LISTS, lambda route: route.fulfill(status=503, body="{}"))
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.get_by_text("não foi possível verificar desde então").wait_for()
-    wide.intercept(lists, more)
+    wide.intercept(LISTS, more)
     wide.page.evaluate("dispatchEvent(new Event('online'))")
     wide.page.get_by_text("houve mudanças desde então").wait_for()
     wide.until(
