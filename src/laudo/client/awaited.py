@@ -49,8 +49,8 @@ class AsyncLaudo:
     """Asks a service of this contract. Close it, or use it as a context manager.
 
     Each event loop gets connections of its own. Every method raises ParameterError before anything is sent, and
-    otherwise a LaudoError (see `errors`). A call is tried again at most twice, and takes `limits.deadline` seconds in
-    all.
+    otherwise a LaudoError (see `errors`). A call is tried again as `limits` allows, and takes `limits.deadline` seconds
+    in all.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class AsyncLaudo:
         return (await self._ask(questions.counted(questions.pessoas(filters)))).total
 
     async def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:  # noqa: ASYNC109 - as `Laudo` has it
-        """Wait until a report is CONCLUIDO; raises NotReadyError if `timeout` seconds are not enough."""
+        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds, or the latest failure."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:

@@ -65,9 +65,9 @@ class Laudo:
     """Asks a service of this contract. May be shared by threads; close it, or use it as a context manager.
 
     Every method raises ParameterError before anything is sent, and otherwise a LaudoError (see `errors`). A call is
-    tried again at most twice, and takes `limits.deadline` seconds in all. It may take one `limits.read` more if the
-    service stops in the middle of a body, and longer still if the service sends its headers a few bytes at a time or
-    has several addresses of which none answers.
+    tried again as `limits` allows, and takes `limits.deadline` seconds in all. It may take one `limits.read` more if
+    the service stops in the middle of a body, and longer still if the service sends its headers a few bytes at a time
+    or has several addresses of which none answers.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Laudo:
         return self._ask(questions.counted(questions.pessoas(filters))).total
 
     def wait_for(self, numero: str | UUID, timeout: float = 600.0) -> Relatorio:
-        """Wait until a report is CONCLUIDO; raises NotReadyError if `timeout` seconds are not enough."""
+        """Wait until a report is CONCLUIDO; raises NotReadyError after `timeout` seconds, or the latest failure."""
         watch = Watch(numero, timeout=timeout, timing=self._timing)
         while True:
             try:
