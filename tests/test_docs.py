@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -18,8 +18,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from laudo import cli
-from laudo.cli import connections, deletes, serving
-from laudo.client import transports
+from laudo.cli import connections, deletes, imports, serving
+from laudo.client import Limits, calls, transports, walk
 from laudo.core import errors, query, values
 from laudo.core.resources import LISTS, PROFILE
 from laudo.server import edges
@@ -87,21 +87,41 @@ def test_operating_lists_every_field_of_an_import() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chapter", "figure"),
+    ("page", "chapter", "figure"),
     [
-        ("Import", f"may have {lines.LONGEST // 1024} KiB"),
-        ("Import", f"batches of {batches.LEAST:,} to {batches.MOST:,}"),
-        ("Import", f"Where less than {session._AMPLE_BYTES >> 30} GiB is free"),
-        ("Delete", f"up to {deletes.BATCH:,} at a time"),
-        ("Delete", f"up to {removal.MOST:,} in one transaction"),
-        ("Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),
-        ("How much it carries", f"{connections._TOTAL:,} for all workers together"),
-        ("How much it carries", f"{connections._OTHER_FILES}, {connections._FILES_PER_WORKER} for each of all workers"),
-        ("Behind a proxy", f"{UNREAD} times that, {UNREAD_MINUTES} minutes unless set otherwise"),
+        ("operating", "Import", f"may have {lines.LONGEST // 1024} KiB"),
+        ("operating", "Import", f"batches of {batches.LEAST:,} to {batches.MOST:,}"),
+        ("operating", "Import", f"Where less than {session._AMPLE_BYTES >> 30} GiB is free"),
+        ("operating", "Delete", f"up to {deletes.BATCH:,} at a time"),
+        ("operating", "Delete", f"up to {removal.MOST:,} in one transaction"),
+        ("operating", "Workers and stopping", f"for up to {serving._STOP_SECONDS} seconds"),
+        ("operating", "How much it carries", f"{connections._TOTAL:,} for all workers together"),
+        (
+            "operating",
+            "How much it carries",
+            f"{connections._OTHER_FILES}, {connections._FILES_PER_WORKER} for each of all workers",
+        ),
+        ("operating", "Behind a proxy", f"{UNREAD} times that, {UNREAD_MINUTES} minutes unless set otherwise"),
+        ("api", "Parameters of both lists", f"({Settings().max_rows} unless configured)"),
+        ("api", "Parameters of both lists", f"more than {query.MOST_PAIRS} parameters"),
+        ("api", "Parameters of both lists", f"longer than {query.MOST_CHARACTERS} characters"),
+        ("api", "Parameters of both lists", f"({query.MOST_CURSOR_CHARACTERS:,} for a `cursor`)"),
+        ("sdk", "Lists", f"asks for pages of {walk.ROWS[0]:,}"),
+        ("sdk", "Lists", f"through {walk._MOST_EMPTY} pages without an item"),
+        *(("sdk", "What can go wrong", f"| `{name}` | {limit:g} |") for name, limit in asdict(Limits()).items()),
+        ("sdk", "What can go wrong", f"at most {Limits().deadline:g} seconds in all"),
+        ("sdk", "What can go wrong", f"more than {calls.LARGEST // 1_000_000} MB"),
+        ("stand-in", "When some requests fail", f"up to {connections._EXTRA_THREADS} delayed answers"),
     ],
 )
-def test_figures_in_operating_match_the_code(chapter: str, figure: str) -> None:
-    assert figure in " ".join(_section(OPERATING, chapter).split())
+def test_figures_in_the_documents_match_the_code(page: str, chapter: str, figure: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text("utf-8")
+    assert figure in " ".join(_section(text, chapter).split())
+
+
+def test_figures_in_the_help_match_the_code() -> None:
+    assert f"has up to {batches.MOST:,} lines" in imports.EPILOG
+    assert f"Each batch of {deletes.BATCH:,} " in deletes.EPILOG
 
 
 def test_api_and_operating_state_the_idle_timeout_of_connections() -> None:
