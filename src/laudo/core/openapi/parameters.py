@@ -85,7 +85,7 @@ def _cursor() -> Json:
         "in": "query",
         "description": (
             "O valor que o cabeçalho Link informa em rel=next, para usar no lugar de page: percorre a lista sem "
-            "omissões nem repetições, mesmo que os dados mudem. Vale para a mesma conta, os "
+            "omitir nem repetir itens, exceto os que mudarem enquanto isso. Vale para a mesma conta, os "
             "mesmos filtros e a mesma ordenação."
         ),
         "schema": {"type": "string", "minLength": 1, "maxLength": query.MOST_CURSOR_CHARACTERS},
