@@ -124,6 +124,14 @@ def test_figures_in_the_help_match_the_code() -> None:
     assert f"Each batch of {deletes.BATCH:,} " in deletes.EPILOG
 
 
+def test_the_console_and_its_page_state_how_often_it_checks_for_news() -> None:
+    folder = ROOT / "src/laudo/console"
+    refresh = re.search(r"REFRESH_MS = (\d+)_000;", (folder / "lists.js").read_text("utf-8"))
+    assert refresh is not None
+    assert f"every {refresh[1]} seconds" in (ROOT / "docs/console.md").read_text("utf-8")
+    assert f"a cada {refresh[1]} segundos" in (folder / "views/freshness.js").read_text("utf-8")
+
+
 def test_api_and_operating_state_the_idle_timeout_of_connections() -> None:
     seconds = Settings().idle_timeout_ms // 1000
     for page, chapter in ((API, "Connections"), (OPERATING, "Behind a proxy")):
