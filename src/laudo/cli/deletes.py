@@ -29,7 +29,7 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all are gone: deleted now, or already absent
-  1    some were not UUIDs, or it failed after some batches
+  1    some were not UUIDs, or it failed after some batches or in --vacuum
   2    nothing done
   130  interrupted; run it again to finish
 

@@ -13,7 +13,7 @@ EPILOG: Final = """
 \b
 Exit codes:
   0    all are gone, if there were any
-  1    it failed after some batches
+  1    it failed after some batches, or in --vacuum
   2    nothing done
   130  interrupted; run it again to finish
 """
