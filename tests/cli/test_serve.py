@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from awaiting import until
-from laudo.cli import output
-from laudo.cli.connections import accepted, drop_slow_readers, threads
+from laudo.cli import connections
+from laudo.cli.output import Failure
 from laudo.core.sql import Statement
 from laudo.server.config import Settings
 from laudo.server.stores import open_store
@@ -120,10 +120,22 @@ def test_serve_does_not_start_if_the_limit_of_open_files_is_too_low(laudo: Shell
     limited = ("sh", "-c", 'ulimit -n 38 && exec "$@"', "sh", LAUDO, "serve", "--workers", "1")
     ended = subprocess.run(limited, env=laudo.environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
+    enough = 1095 if laudo.store.startswith("sqlite:") else 1104
     assert ended.stderr.splitlines()[-1] == (
         "error: the limit of 38 open files is too low for 1 worker; "
-        "hint: raise it (ulimit -n, LimitNOFILE) to 1024 or more"
+        f"hint: raise it (ulimit -n, LimitNOFILE) to {enough} or more"
     )
+
+
+@pytest.mark.parametrize("workers", [1, 256])
+def test_the_hint_names_a_limit_of_open_files_that_is_enough(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _files: (38, 38))
+    with pytest.raises(Failure) as caught:
+        connections.accepted(Settings(workers=workers))
+    named = re.search(r"to (\d+) or more$", str(caught.value))
+    assert named
+    monkeypatch.setattr(resource, "getrlimit", lambda _files: (int(named[1]), int(named[1])))
+    assert connections.accepted(Settings(workers=workers)) == 1024 // workers
 
 
 def test_serve_exits_with_2_and_no_workers_if_one_cannot_be_replaced(laudo: Shell) -> None:
@@ -234,7 +246,7 @@ def test_a_worker_has_threads_for_its_connections_and_late_answers() -> None:
         (Settings(rehearse=late), 1 + 32),
         (Settings(store=server, pool_size=3, rehearse=late), 2 * 3 + 2 + 32),
     ):
-        assert threads(settings) == number
+        assert connections.threads(settings) == number
 
 
 def test_a_worker_accepts_as_many_connections_as_the_limit_of_open_files_allows(
@@ -243,21 +255,21 @@ def test_a_worker_accepts_as_many_connections_as_the_limit_of_open_files_allows(
     settings = Settings(workers=2)
     for limit, number in ((resource.RLIM_INFINITY, 512), (589, 512), (588, 511), (78, 1), (45, 1)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, limit))
-        assert accepted(settings) == number
+        assert connections.accepted(settings) == number
     assert capsys.readouterr().err.splitlines() == [
         "each worker accepts 511 connections instead of 512: the limit is 588 open files",
         "each worker accepts 1 connection instead of 512: the limit is 78 open files",
         "each worker accepts 1 connection instead of 512: the limit is 45 open files",
     ]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (44, 44))
-    with pytest.raises(output.Failure, match="the limit of 44 open files is too low for 2 workers"):
-        accepted(settings)
+    with pytest.raises(Failure, match="the limit of 44 open files is too low for 2 workers"):
+        connections.accepted(settings)
 
 
 def test_slow_readers_are_dropped_on_the_port_of_the_service_only() -> None:
     with socket.create_server(("127.0.0.1", 0)) as metrics, socket.create_server(("127.0.0.1", 0)) as service:
         settings = Settings(port=service.getsockname()[1])
-        assert drop_slow_readers(settings)
+        assert connections.drop_slow_readers(settings)
         timeouts = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) for each in (metrics, service)]
     assert timeouts == [0, 8 * settings.idle_timeout_ms]
 

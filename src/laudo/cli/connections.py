@@ -43,7 +43,7 @@ def accepted(settings: Settings) -> int:
         return share
     if limit < needed + _MIN_FILES:
         workers = output.counted(settings.workers, "worker")
-        hint = "raise it (ulimit -n, LimitNOFILE) to 1024 or more"
+        hint = f"raise it (ulimit -n, LimitNOFILE) to {needed + _OTHER_FILES + share} or more"
         raise output.Failure(f"the limit of {limit} open files is too low for {workers}; hint: {hint}")
     number = max(1, left)
     accepted = output.counted(number, "connection")
