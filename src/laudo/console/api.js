@@ -36,7 +36,7 @@ const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 5
 
 /** Get the server's OpenAPI document. @returns {Promise<any>} */
 export async function fetchOpenApi() {
-  const { answer, text } = await send(`${SERVICE}/openapi.json`, { cache: "default" });
+  const { answer, text } = await send(`${SERVICE}/openapi.json`, {});
   return read(answer, text, (body) => isObject(body?.paths));
 }
 
@@ -57,7 +57,7 @@ export function connect(token) {
     /** @type {Record<string, string>} */
     const headers = { Authorization: token };
     if (remembered?.etag) headers["If-None-Match"] = remembered.etag;
-    const { answer, text } = await send(address, { headers }, signal);
+    const { answer, text } = await send(address, headers, signal);
     const unchanged = answer.status === 304 && remembered;
     const content = unchanged || { body: read(answer, text, IS_VALID[path] ?? isObject), etag: answer.headers.get("ETag") ?? "", next: nextLink(answer.headers.get("Link")), size: text.length };
     const found = { ...content, at: new Date() };
@@ -97,8 +97,8 @@ function addressOf(path, parameters) {
   return SERVICE + path + (query && `?${query}`);
 }
 
-/** Send a request and receive the whole answer. @param {string} address @param {RequestInit} options @param {AbortSignal} [signal] */
-async function send(address, options, signal) {
+/** Send a request and receive the whole answer. @param {string} address @param {Record<string, string>} headers @param {AbortSignal} [signal] */
+async function send(address, headers, signal) {
   const stop = new AbortController();
   const end = () => stop.abort();
   let timer = setTimeout(end, IDLE_TIMEOUT_MS);
@@ -110,12 +110,12 @@ async function send(address, options, signal) {
   try {
     signal?.throwIfAborted();
     const answer = await fetch(address, {
+      headers,
       signal: stop.signal,
       cache: "no-store",
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      ...options,
     });
     return { answer, text: await readBody(answer, restartTimer) };
   } catch (error) {
@@ -193,7 +193,7 @@ function refusal(answer, text, body) {
 }
 
 /** Read the address of the next page out of a Link header. @param {string|null} header */
-export function nextLink(header) {
+function nextLink(header) {
   return /<([^>]+)>;\s*rel="next"/.exec(header ?? "")?.[1] ?? "";
 }
 
