@@ -85,9 +85,9 @@ Exit codes:
   0    done
   1    done in part: `import`, `delete`, `find`, `erase`, `prune`, `copy`,
        `export`, `pull` or `migrate` could not finish, or `create` could not
-       print what it made; or `verify` or `copy` found differences
-  2    nothing done: something is wrong with the options, the settings, the
-       store or the service; stderr says what
+       print what it made; or probably done, but the connection was lost at
+       the very end; or `verify` or `copy` found differences
+  2    nothing done, or `find` could not print everything; stderr says why
   130  interrupted
 
 Every setting is a flag (--max-rows), an environment variable (LAUDO_MAX_ROWS) and a key of laudo.toml (max_rows).
