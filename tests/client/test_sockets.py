@@ -268,8 +268,8 @@ def test_the_error_names_a_proxy_that_refuses_to_connect(
         )
 
 
-@pytest.mark.parametrize(("status", "tries"), [(403, 1), (407, 1), (503, 3)])
-def test_a_refusal_by_a_proxy_is_retried_only_for_status_503(
+@pytest.mark.parametrize(("status", "tries"), [(403, 1), (407, 1), (502, 3), (503, 3), (504, 3)])
+def test_a_refusal_by_a_proxy_is_retried_only_if_its_status_may_pass(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
 ) -> None:
     asked: list[int] = []

@@ -252,7 +252,7 @@ def _in_thread(ask: Callable[[], A]) -> Callable[[], A]:
 
 
 def _read(response: httpx.Response, attempts: Attempts) -> bytes:
-    """Read the body; raises AnswerError if it is too large, and httpx.ReadTimeout if the deadline passes meanwhile."""
+    """Read the body; raises AnswerError if `Body` does, and httpx.ReadTimeout if the deadline passes meanwhile."""
     body = Body(response)
     for part in _timed(response, attempts).iter_bytes():
         body.add(part)

@@ -36,7 +36,7 @@ class Call(Protocol[A_co]):
     def etag(self) -> str | None: ...
 
     def read(self, headers: Mapping[str, str], body: bytes) -> A_co:
-        """Read the body of a 200; raises msgspec.DecodeError."""
+        """Read the body of a 200; raises msgspec.DecodeError, ValueError or RecursionError for any other body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def counted(call: ListCall[I]) -> ListCall[I]:
     return page(call, page=1, rows=STEP)
 
 
-def walk(call: ListCall[I], *, rows: int | None, workers: int, start: Place | None = None) -> Walk[I]:
+def walk(call: ListCall[I], *, rows: int | None, workers: int, start: Place | None) -> Walk[I]:
     """Ask for all items; raises ParameterError."""
     check_count("workers", workers, least=1)
     if rows is not None:

@@ -130,7 +130,7 @@ def _says_when(failure: LaudoError) -> bool:
 
 
 def is_transient(failure: LaudoError) -> bool:
-    """Tell whether the same call may have an answer a little later; a proxy that refuses it will refuse it again."""
+    """Tell whether the same call may have an answer a little later; a proxy's refusal counts by its status, if any."""
     lost = isinstance(failure, TransportError) and failure.status is None
     return lost or isinstance(failure, RateLimitError) or failure.status in _TRANSIENT
 

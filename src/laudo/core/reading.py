@@ -125,7 +125,7 @@ def _up(taken: Taken, stretch: Stretch, limit: int, *, lower: Key | None, place:
         place += taken.count - before
 
 
-def _down_values(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
+def _down_values(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool) -> Asking[None]:
     """Take downwards from the mirror image of `place` (see `_down_from`), where many rows may share a value.
 
     Values with few rows are read together, as many values as one scan may take. If a value has many rows, they are read
@@ -169,7 +169,7 @@ def _farthest(axis: Axis, upper: Key, most: int) -> Asking[Key]:
     return axis.ceiling(key[0])
 
 
-def _down(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool = False) -> Asking[None]:
+def _down(taken: Taken, stretch: Stretch, limit: int, *, place: int, edge: bool) -> Asking[None]:
     """Take downwards from the mirror image of `place` (see `_down_from`), at the `edge` the stretch's last row.
 
     Where the group's rows are far apart, the tally tells where the next one is.
@@ -242,8 +242,8 @@ def _read(
     stretch: Stretch,
     limit: int,
     *,
-    lower: Key | None = None,
-    upper: Key | None = None,
+    lower: Key | None,
+    upper: Key | None,
     skip: int = 0,
     whole: bool = False,
 ) -> Asking[bool]:

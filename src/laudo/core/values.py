@@ -21,7 +21,7 @@ class Kind:
 
     `parse` turns a text into what is stored, and raises ValueError if the text is not of this kind. `accepts` says in
     Portuguese what is accepted, and `english` says the same in English. `encoding` says, in Portuguese, what must be
-    encoded in a URL. `json_type`, `pattern` and `choices` describe the value for OpenAPI.
+    encoded in a URL. The others describe the value for OpenAPI and the command line.
     """
 
     parse: Callable[[str], Stored]

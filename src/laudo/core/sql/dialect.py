@@ -74,7 +74,7 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """What the engine is called, in URLs, migrations and tests."""
+        """What the engine is called; its migrations are in a folder of this name."""
 
     @property
     def keeps_words(self) -> bool:
