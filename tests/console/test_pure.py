@@ -365,10 +365,10 @@ WALKED = """(async () => {
     const has = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`M${at + 10}`, 25]))
     const itens = () => Object.keys(has).sort().flatMap((nome) => Array(has[nome]).fill({ nome }))
     const api = {
-        count: async (_, { nome }) => has[nome] ?? 0,
-        ask: async (_, { page }) => {
+        count: async ({ nome }) => has[nome] ?? 0,
+        ask: async ({ page }) => {
             const paginacao = { total: itens().length }
-            return { body: { result: { paginacao, itens: itens().slice(25 * (page - 1), 25 * page) } } }
+            return { paginacao, itens: itens().slice(25 * (page - 1), 25 * page) }
         },
     }
     const first = await m.countMatrices(api, {}, 40)

@@ -14,7 +14,7 @@
  */
 
 /** @type {Record<View, string[]>} */
-export const SHOWN = {
+const SHOWN = {
   relatorios: ["status", "resultado", "tipo_pessoa", "pendente_validacao_manual", "nome", "numero", "atualizado_em_de", "atualizado_em_ate"],
   pessoas: ["atualizado_em_de", "atualizado_em_ate"],
   painel: ["volume"],

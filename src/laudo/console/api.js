@@ -74,19 +74,13 @@ export function connect(token) {
     return answer;
   }
 
-  /** How many items a list has. @param {string} path @param {Record<string, string>} filters @param {AbortSignal} [signal] */
-  async function count(path, filters, signal) {
-    const { body } = await ask(path, filters, { signal });
-    return Number(body.result.paginacao.total);
-  }
-
   /** The last answer to a request, if it is still kept. @param {string} path @param {Record<string, string>} parameters */
   const recall = (path, parameters) => cache.get(addressOf(path, parameters)) ?? null;
 
   /** The seconds since the last answer. */
   const secondsSinceAnswer = () => (performance.now() - answeredAt) / 1000;
 
-  return { ask, count, recall, secondsSinceAnswer };
+  return { ask, recall, secondsSinceAnswer };
 }
 
 /** @typedef {ReturnType<typeof connect>} Api */

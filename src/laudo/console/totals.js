@@ -11,18 +11,17 @@ export const MATRICES_PER_STEP = 40;
 const SOON_S = 3;
 
 /**
- * The API for many requests that are useful only together. If the rate limit or a short outage refuses one of them, it is retried.
+ * The list of reports, for many requests that are useful only together. If the rate limit or a short outage refuses one, it is retried.
  * @param {import("./api.js").Api} api @param {AbortSignal} signal
  */
 export function retryingApi(api, signal) {
   /** @param {import("./api.js").Refusal} refusal */
   const shouldRetry = ({ kind, retryAfter }) => kind === "limit" || (kind === "unavailable" && Math.max(retryAfter, api.secondsSinceAnswer()) < SOON_S);
-  return {
-    /** @param {string} path @param {Record<string, string>} parameters */
-    ask: (path, parameters) => withRetries(() => api.ask(path, parameters, { signal }), signal, shouldRetry),
-    /** @param {string} path @param {Record<string, string>} filters */
-    count: (path, filters) => withRetries(() => api.count(path, filters, signal), signal, shouldRetry),
-  };
+  /** @param {Record<string, string>} parameters */
+  const ask = async (parameters) => (await withRetries(() => api.ask("/relatorios", parameters, { signal }), signal, shouldRetry)).body.result;
+  /** @param {Record<string, string>} filters */
+  const count = async (filters) => Number((await ask(filters)).paginacao.total);
+  return { ask, count };
 }
 
 /** @typedef {ReturnType<typeof retryingApi>} RetryingApi */
@@ -37,7 +36,7 @@ export async function countChoices(api, filters) {
   const tasks = Object.entries(CHOICES).flatMap(([name, choices]) =>
     Object.keys(choices).map((choice) =>
       enter(async () => {
-        const total = await api.count("/relatorios", { ...filters, [name]: choice });
+        const total = await api.count({ ...filters, [name]: choice });
         return /** @type {[string, number]} */ ([`${name}=${choice}`, total]);
       }),
     ),
@@ -62,13 +61,13 @@ export async function countMatrices(api, filters, most, before = { matrices: [],
   let all = offset + before.rest;
   while (matrices.length < most) {
     const page = Math.floor(offset / 25) + 1;
-    const { body } = await api.ask("/relatorios", { ...others, sort: "nome", page: String(page) });
-    const now = Number(body.result.paginacao.total);
+    const { itens, paginacao } = await api.ask({ ...others, sort: "nome", page: String(page) });
+    const now = Number(paginacao.total);
     if (now !== all && offset && matrices.length === before.matrices.length) return countMatrices(api, filters, most);
     all = now;
-    const item = body.result.itens[offset % 25];
+    const item = itens[offset % 25];
     if (!item) break;
-    const total = await api.count("/relatorios", { ...others, nome: item.nome });
+    const total = await api.count({ ...others, nome: item.nome });
     if (!total) break;
     matrices.push({ nome: item.nome, total });
     offset += total;
@@ -94,7 +93,7 @@ export function countSpans(api, asked) {
   const enter = queue(WIDTH);
   return Promise.all(
     asked.map(({ from, to }) =>
-      enter(() => api.count("/relatorios", { atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() })),
+      enter(() => api.count({ atualizado_em_de: from.toISOString(), atualizado_em_ate: to.toISOString() })),
     ),
   );
 }

@@ -46,10 +46,9 @@ function Counted({ list, total, at: counted }) {
 /** @param {AbortSignal} signal */
 async function load(signal) {
   const retrying = retryingApi(api(), signal);
-  const first = async (/** @type {Record<string, string>} */ filters) => (await retrying.ask("/relatorios", filters)).body.result;
   // Read the list before the counts, so that a change in between is noticed.
-  const list = await first({});
-  const pending = await first({ pendente_validacao_manual: "true", sort: OLDEST_FIRST });
+  const list = await retrying.ask({});
+  const pending = await retrying.ask({ pendente_validacao_manual: "true", sort: OLDEST_FIRST });
   const counts = await countChoices(retrying, {});
   return { list, counts, pending, total: Number(list.paginacao.total), newest: list.itens[0]?.atualizado_em ?? "", at: new Date() };
 }
