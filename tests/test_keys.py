@@ -85,10 +85,11 @@ def test_loading_does_not_create_a_missing_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    """The hint names the owner, too: with mode 600, nobody else can read the key."""
     file = tmp_path / "laudo.key"
     keys.make(file)
     file.chmod(mode)
-    with pytest.raises(KeyFileError, match="can be read by others; hint: chmod 600"):
+    with pytest.raises(KeyFileError, match=r"can be read by others; hint: chmod 600 .*, and give it to the user that"):
         keys.load(file)
 
 

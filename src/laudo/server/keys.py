@@ -34,7 +34,8 @@ def load(path: str | Path) -> bytes:
         raise KeyFileError(f"cannot read the key file {file}: {error.strerror}") from error
     is_from_root = status.st_uid == _ROOT != os.geteuid()
     if status.st_mode & (_FORBIDDEN_BITS_OF_ROOT if is_from_root else _FORBIDDEN_BITS):
-        raise KeyFileError(f"the key file {file} can be read by others; hint: chmod 600 {file}")
+        hint = f"chmod 600 {file}, and give it to the user that runs laudo"
+        raise KeyFileError(f"the key file {file} can be read by others; hint: {hint}")
     if not re.fullmatch(rb"[0-9a-f]{64}\n?", text):
         raise KeyFileError(
             f"the key file {file} is not 64 hexadecimal digits; hint: restore it, no token works without it"
