@@ -255,8 +255,18 @@ CREATE FUNCTION create_reference_table(table_name REGCLASS) RETURNS VOID LANGUAG
     AS $$ INSERT INTO pg_dist_partition VALUES (table_name, 'n', NULL, 1, 't') $$;
 CREATE FUNCTION citus_add_local_table_to_metadata(table_name REGCLASS) RETURNS VOID LANGUAGE sql
     AS $$ INSERT INTO pg_dist_partition VALUES (table_name, 'n', NULL, 0, 's') $$;
-CREATE FUNCTION undistribute_table(table_name REGCLASS) RETURNS VOID LANGUAGE sql
-    AS $$ DELETE FROM pg_dist_partition WHERE logicalrelid = table_name $$;
+CREATE FUNCTION undistribute_table(table_name REGCLASS, cascade_via_foreign_keys BOOLEAN = false) RETURNS VOID
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT cascade_via_foreign_keys
+            AND EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND table_name IN (conrelid, confrelid)) THEN
+        RAISE 'cannot complete operation because % has a foreign key', table_name USING ERRCODE = '0A000';
+    END IF;
+    WITH RECURSIVE connected (id) AS (
+        SELECT table_name::oid UNION SELECT CASE WHEN id = conrelid THEN confrelid ELSE conrelid END
+        FROM connected JOIN pg_constraint ON contype = 'f' AND id IN (conrelid, confrelid)
+    ) DELETE FROM pg_dist_partition USING connected WHERE logicalrelid = id;
+END $$;
 CREATE FUNCTION create_distributed_table(table_name REGCLASS, key TEXT, colocate_with TEXT) RETURNS VOID
 LANGUAGE plpgsql AS $$
 DECLARE beside INT;

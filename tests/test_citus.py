@@ -237,13 +237,18 @@ def test_a_later_migration_works_on_distributed_tables(laudo: Shell, url: str, t
             "token on one machine",
             "whole on every machine",
         ),
+        (
+            ["SELECT create_reference_table('organizacao')"],
+            "organizacao whole on every machine",
+            "distributed by id_organizacao with organizacao",
+        ),
     ],
 )
 def test_a_wrongly_distributed_table_is_named_with_the_remedy(
     laudo: Shell, url: str, statements: list[str], lies: str, planned: str
 ) -> None:
     execute(url, *statements)
-    undoing = f"SELECT undistribute_table('{lies.partition(' ')[0]}')"
+    undoing = f"SELECT undistribute_table('{lies.partition(' ')[0]}', cascade_via_foreign_keys => true)"
     said = f"Citus has {lies}, but it should be {planned}; hint: run {undoing}, then `laudo citus apply`"
     assert fault(url) == said
     assert one_line(laudo("citus", "plan")) == one_line(laudo("citus", "apply")) == f"error: {said}"

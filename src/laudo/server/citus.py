@@ -74,7 +74,8 @@ def _apply(database: Database) -> list[str]:
         if connection.dialect.name == "postgres" and not _installed(connection):
             raise StoreError(
                 "the database has no Citus; hint: CREATE EXTENSION citus in a database of this name on every machine, "
-                "then SELECT citus_add_node('worker', 5432) here for each of the others"
+                "then here SELECT citus_set_coordinator_host('this machine', 5432), and for each of the others "
+                "SELECT citus_add_node('worker', 5432)"
             )
         locks.lock_without_waiting(connection, "citus")
         statements = plan(connection)
@@ -120,10 +121,10 @@ def _installed(connection: Reader) -> _Installed | None:
 def _refuse_misplaced(found: Mapping[str, str]) -> None:
     for table, planned in _PLANNED.items():
         if (state := found.get(table, planned)) != planned:
-            message = (
-                f"Citus has {table} {state}, but it should be {planned}; hint: run SELECT undistribute_table('{table}')"
-            )
-            raise StoreError(f"{message}, then `laudo citus apply`")
+            # Citus refuses to undistribute a table alone that has foreign keys, or that others refer to.
+            undo = f"SELECT undistribute_table('{table}', cascade_via_foreign_keys => true)"
+            message = f"Citus has {table} {state}, but it should be {planned}"
+            raise StoreError(f"{message}; hint: run {undo}, then `laudo citus apply`")
 
 
 def _distribution(connection: Reader) -> dict[str, str]:
