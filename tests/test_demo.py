@@ -13,6 +13,7 @@ from stdnum.br import cnpj, cpf
 from laudo import demo
 from laudo.core.documents import is_cnpj, is_cpf
 from laudo.core.sql import Statement
+from laudo.core.values import DAY
 from laudo.demo import live, names
 from laudo.server.callers import caller_of
 from laudo.server.database import Database
@@ -187,6 +188,17 @@ def test_a_second_fill_writes_nothing_and_returns_the_same_tokens(database: Data
     assert second.accesses == first.accesses
     assert second.written == 0
     assert _recount(database) == before
+
+
+@pytest.mark.parametrize("change", ["organizacao SET enabled = 0", "token SET revoked_at = 1"])
+def test_a_store_whose_tokens_are_refused_is_not_filled_again(database: Database, change: str) -> None:
+    demo.fill(database, KEY, count=200)
+    with database.transaction() as connection:
+        connection.run_script(f"UPDATE {change}")
+    instants = "SELECT recency FROM relatorio ORDER BY numero"
+    before = _fetch(database, instants)
+    assert demo.fill(database, KEY, count=200, until_ms=demo.NOW_MS + DAY).written == 0
+    assert _fetch(database, instants) == before
 
 
 def test_the_next_fill_completes_an_interrupted_one(database: Database) -> None:

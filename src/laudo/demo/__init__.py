@@ -14,7 +14,6 @@ from laudo.demo import live
 from laudo.demo.invent import EARLIEST_MS, NOW_MS, relatorios
 from laudo.server import accounts
 from laudo.server.accounts import Conta, Usuario
-from laudo.server.callers import caller_of
 from laudo.server.database import Connection, Database
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.writer import Ingest
@@ -68,21 +67,20 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
     """Fill a migrated store, opened for writing, with two organizations and `count` reports between them.
 
     The newest report is shortly before `until_ms`; all else is the same each time. Some CPFs are known to both
-    organizations. The tokens come last: if they exist, so does all the rest, and nothing is done. What an interrupted
-    call wrote is found again, not doubled. Raises AccountError if the last user's token was revoked.
+    organizations. The tokens come last: if they exist, even revoked, so does all the rest, and nothing is done. What an
+    interrupted call wrote is found again, not doubled.
     """
-    now_ms = _now_ms()
     with database.transaction() as connection:
         usuarios = [_usuario(connection, member) for member in _MEMBERS]
         tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
-        complete = caller_of(connection, hash_token(key, tokens[-1]), now_ms=now_ms) is not None
+        complete = accounts.has_token(connection, hash_token(key, tokens[-1]))
     accesses = tuple(Access(usuario.id_conta, token) for usuario, token in zip(usuarios, tokens, strict=True))
     if complete:
         return Demo(accesses, written=0)
     written = _write(database, usuarios, relatorios(count, until_ms=until_ms))
     with database.transaction() as connection:
         for usuario, token in zip(usuarios, tokens, strict=True):
-            accounts.create_token(connection, usuario.id_usuario, hash_token(key, token), now_ms=now_ms)
+            accounts.create_token(connection, usuario.id_usuario, hash_token(key, token), now_ms=_now_ms())
     return Demo(accesses, written)
 
 

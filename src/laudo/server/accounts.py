@@ -128,7 +128,7 @@ def create_token(
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would already have expired")
     connection.lock(_LOCK)
-    if connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))):
+    if has_token(connection, token_hash):
         raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
     id_organizacao, id_conta = owner_of(connection, id_usuario)
     id_token = _next_id(connection, "token", "id_token")
@@ -187,6 +187,11 @@ def tokens(connection: Connection) -> list[Token]:
         " FROM token ORDER BY id_token"
     )
     return [Token(*row) for row in connection.fetch(Statement(text))]
+
+
+def has_token(connection: Connection, token_hash: bytes) -> bool:
+    """Tell whether the store has this token, in whatever state."""
+    return bool(connection.fetch(Statement("SELECT id_token FROM token WHERE hash = ?", (token_hash,))))
 
 
 def has_tokens(connection: Connection) -> bool:
