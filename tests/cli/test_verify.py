@@ -1,10 +1,14 @@
 import json
+import re
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
+
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 
 def damage(laudo: Shell, text: str) -> None:
@@ -96,6 +100,17 @@ def test_reports_of_a_missing_account_get_a_remedy_instead_of_a_repair(laudo: Sh
     assert result.stderr == (
         f"still differs: {ORPHANS}\n1 difference, not repaired; a second pass found 1 difference; hint: {REMEDY}\n"
     )
+
+
+def test_the_documented_statements_bring_a_missing_account_back(laudo: Shell) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, GONE)
+    laudo("verify", "--repair")
+    [statements] = re.findall(r"```sql\n(\s*INSERT INTO organizacao .*?)```", OPERATING.read_text(), re.DOTALL)
+    damage(laudo, statements)
+    assert laudo("verify", "--repair").stderr.endswith("differences, repaired; a second pass found none\n")
+    laudo.prints("user", "create", "--account", "1", "--email", "a@example.com", "--name", "A")
+    assert laudo.prints("import", str(ndjson(laudo.folder, 60)), "--account", "1").startswith("10 inserted")
 
 
 def test_only_rewritten_differences_count_as_repaired(laudo: Shell) -> None:
