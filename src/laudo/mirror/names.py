@@ -13,7 +13,8 @@ from laudo.server.database import StoreError
 class Names:
     """CPF → name, in a file of its own, as there may be more than memory holds.
 
-    It uses one connection without a WAL, for which the standard library's SQLite is safe. Its failures are StoreErrors.
+    It uses one connection without a WAL, for which the standard library's SQLite is safe. What SQLite refuses is a
+    StoreError.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,8 +1,8 @@
 """Organizations, accounts, users and tokens: makes and lists them, and disables or revokes them.
 
-Every function works on the connection it is given; the caller opens the transaction. Ids of accounts, users
-and tokens are unique in the whole store, so that on the command line one number names one thing. Instants are
-integer milliseconds, UTC.
+Every function works on the connection it is given; the caller opens the transaction. Those that make or change
+something raise AccountError. Ids of accounts, users and tokens are unique in the whole store, so that on the command
+line one number names one thing. Instants are integer milliseconds, UTC.
 """
 
 import re
@@ -124,7 +124,7 @@ def owner_of(connection: Connection, id_usuario: int) -> Owner:
 def create_token(
     connection: Connection, id_usuario: int, token_hash: bytes, *, now_ms: int, expires_at: int | None = None
 ) -> Token:
-    """Give the user one more token, of which the store gets only the hash; raises AccountError."""
+    """Give the user one more token, of which the store gets only the hash."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would already have expired")
     connection.lock(_LOCK)
@@ -151,7 +151,7 @@ def set_enabled(connection: Connection, level: Level, number: int, *, enabled: b
 
 
 def update(connection: Connection, level: Level, number: int, **texts: str) -> None:
-    """Replace names and addresses, given by their columns, from the next request on; raises AccountError."""
+    """Replace names and addresses, given by their columns, from the next request on."""
     _set(connection, level, number, **{column: _CHECKS[column](text) for column, text in texts.items()})
 
 

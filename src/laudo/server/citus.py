@@ -23,7 +23,7 @@ OLDEST: Final = (11, 2)
 
 
 def check(connection: Reader) -> None:
-    """Raise StoreError if Citus is installed, but the tables are not distributed as planned.
+    """Raise StoreError if Citus is installed, but is too old, or the store is not as `apply` makes it.
 
     Without Citus this is one short query. A table that this version does not know is accepted: it belongs to a later
     version, which may change the schema while this one serves.

@@ -149,7 +149,7 @@ class Database(Served, Protocol):
 class Bounds:
     """Limits of a process's use of a store; times are milliseconds, and 0 is no limit.
 
-    For a store in a file only the timeouts of statements matter.
+    For a store in a file only `statement_timeout_ms` matters.
     """
 
     pool_size: int = 4

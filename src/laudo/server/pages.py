@@ -99,7 +99,7 @@ class Pages:
         return None
 
     def draft(self, dialect: Dialect, caller: Caller, query: Query) -> Draft | None:
-        """Plan an answer of at most one statement; None if it needs more, or facets that are not remembered."""
+        """Plan an answer of at most one statement; None if it needs more, or facets not remembered, or has a cursor."""
         state = _state(caller, query)
         steps = None if query.cursor is not None else self._planned(query, state, None)
         if steps is None:
@@ -136,7 +136,7 @@ class Pages:
     ) -> Answer | str:
         """Answer from a snapshot, which may be newer than `caller`; the ETag alone if `if_none_match` lists it.
 
-        Raises ApiError (400) for a cursor that is not ours.
+        Raises ApiError (400) for a cursor that is not ours, DamagedError if items and total disagree.
         """
         state = _state(caller, query)
         after = cursor.unseal(query, secret=self._secret, owner=state.owner) if query.cursor else None

@@ -1,7 +1,7 @@
 """Settings: one frozen record, and the only place that reads flags, environment and laudo.toml for it.
 
-Each field of `Settings` is one row: kind, default, what it is about. Flags, LAUDO_* variables, TOML keys,
-`laudo config` and the documentation are made from these rows: a new setting is one new row.
+Each field of `Settings` is one row: kind, default, what it is about. Flags, LAUDO_* variables, TOML keys and
+`laudo config` are made from these rows, and a test compares the documentation with them.
 """
 
 import re

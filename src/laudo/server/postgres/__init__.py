@@ -89,7 +89,7 @@ class Postgres:
         return PostgresConnection(self._pool, TRANSACTION)
 
     def alone(self) -> PostgresConnection:
-        """Give a connection outside of the pool and of any transaction; its statements have no time limit."""
+        """Give a connection outside of the pool and of any transaction; only the server limits its statements' time."""
         return PostgresConnection(Pool(partial(self._open, 0), self._bounds), ALONE)
 
     def empty_log(self) -> None:

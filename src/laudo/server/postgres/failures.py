@@ -11,7 +11,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from laudo.server.database import LOCKED, NO_SCHEMA, Busy, Locked, Lost, RolledBack, Slow, StoreError, Unavailable
 
 OLDEST: Final = 14
-"""The oldest PostgreSQL that takes many statements in one round trip and is still maintained."""
+"""Older versions of PostgreSQL are no longer maintained."""
 
 LOST: Final = "the connection to PostgreSQL was lost; try again"
 HUNG: Final = "PostgreSQL does not answer in time; check the server and the network"

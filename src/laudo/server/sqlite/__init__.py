@@ -86,7 +86,7 @@ class Sqlite:
         return self._wal_index[: files.HEADER_BYTES] if self._check_in_place() else None
 
     def fetch_marked(self, statements: Sequence[Statement]) -> tuple[list[list[Row]], Mark]:
-        """Do the same, without a mark: `mark` gives it, if there can be one."""
+        """Run queries as `fetch_each` does, without a mark: `mark` gives it, if there can be one."""
         return self.fetch_each(statements), None
 
     def snapshot(self) -> SqliteConnection:
@@ -104,7 +104,7 @@ class Sqlite:
         return self.transaction()
 
     def empty_log(self) -> None:
-        """Write the log into the file and empty it; raises Unavailable."""
+        """Write the log into the file and empty it, if possible; raises Unavailable."""
         self._session().empty_log()
 
     def vacuum(self) -> None:

@@ -38,7 +38,7 @@ class Copy:
     """One run: `copy_callers`, `copy_reports`, `count`, `compare` and `verify`; the target has no other writer."""
 
     def __init__(self, source: Database, target: Database) -> None:
-        """Raises StoreError, before anything is written, if the target has anything of its own."""
+        """Raises StoreError, before anything is written, if the source is damaged or the target has its own data."""
         self._source = source
         self._target = target
         self._report_counts: dict[Owner, int] = {}

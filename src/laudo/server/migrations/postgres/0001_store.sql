@@ -130,7 +130,7 @@ CREATE INDEX pessoa_nome ON pessoa (id_organizacao, nome_busca, cpf);
 CREATE INDEX pessoa_words ON pessoa USING gin (array_to_tsvector(string_to_array(
     id_organizacao::text || '·' || replace(nome_busca, ' ', ' ' || id_organizacao::text || '·'), ' '))) WITH (fastupdate = off);
 
--- When the primary was last alive: a replica that has an old instant lags.
+-- The heartbeat, under id 1: a replica that shows an old one lags. The others tell starts of the primary.
 CREATE TABLE heartbeat (
     id    BIGINT NOT NULL PRIMARY KEY,
     at_ms BIGINT NOT NULL
