@@ -27,7 +27,7 @@ from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import counting, words
 from laudo.server.ingest.copying import Copy, reports
 from laudo.server.ingest.progress import Progress
-from laudo.server.ingest.verify import verify
+from laudo.server.ingest.verify import repair, verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import file_path, open_store
 from reference import Api
@@ -561,13 +561,17 @@ def test_a_target_migrated_during_the_copy_is_not_counted(files: World) -> None:
         copy.count()
 
 
-def test_an_uncounted_copy_is_refused_as_source(world: World) -> None:
+def test_an_uncounted_copy_is_refused_as_source_until_it_is_repaired(world: World) -> None:
     unfinished = world.target()
     copy = Copy(world.source, unfinished)
     copy.copy_callers()
     copy.copy_reports()
     with pytest.raises(StoreError, match="account 1 of the source was never counted; hint: finish the copy"):
         Copy(unfinished, world.target())
+    repair(unfinished, list(verify(unfinished)))
+    target = world.target()
+    assert run(unfinished, target) == ((world.size, 0, 0), [])
+    assert state(target) == state(unfinished)
 
 
 @pytest.mark.parametrize(

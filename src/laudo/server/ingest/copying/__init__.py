@@ -202,7 +202,9 @@ SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
 """
 """Which tables they are: no two servers, even of a store and its copy, are started in the same microsecond."""
 _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-_COUNT_HINT: Final = "hint: finish the copy that made it, or run `laudo verify --repair` there"
+_COUNT_HINT: Final = (
+    "hint: finish the copy that made it; if you cannot, `laudo verify --repair` there counts what came, perhaps not all"
+)
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM conta"
 _ANY_REPORT: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
 _CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
