@@ -87,6 +87,16 @@ def test_an_import_with_a_damaged_index_of_words_recommends_verify(laudo: Shell,
     assert laudo.prints("import", str(file), "--account", "1").startswith("5 inserted")
 
 
+@pytest.mark.parametrize("change", ["DELETE FROM bucket WHERE parent > 0", "UPDATE bucket SET total = 5000"])
+def test_an_import_that_meets_damaged_buckets_recommends_verify(laudo: Shell, change: str) -> None:
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    damage(laudo, change)
+    file = ndjson(laudo.folder, 60)
+    assert "; `laudo verify --repair` repairs it" in one_line(laudo("import", str(file), "--account", "1"))
+    laudo("verify", "--repair")
+    assert laudo.prints("import", str(file), "--account", "1").startswith("10 inserted")
+
+
 def test_reports_of_a_missing_account_get_a_remedy_instead_of_a_repair(laudo: Shell) -> None:
     laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
     damage(laudo, GONE)
