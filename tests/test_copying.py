@@ -534,13 +534,26 @@ def test_a_target_with_own_changes_is_refused_even_if_the_source_is_newer(files:
     assert state(target) == before
 
 
-def test_a_copy_without_recorded_versions_is_brought_up_to_date(files: World) -> None:
-    target = files.target()
-    run(files.source, target)
-    damage(target, "UPDATE conta SET copied = 0; UPDATE organizacao SET copied = 0")
-    files.change()
-    run(files.source, target)
-    assert state(target) == state(files.source)
+def test_the_original_is_brought_up_to_date_from_its_copy(files: World) -> None:
+    copy = files.target()
+    run(files.source, copy)
+    Ingest(copy, 2).write([relatorio(9000)])
+    assert run(copy, files.source) == ((1, 0, files.size - 1), [])
+    assert state(files.source) == state(copy)
+
+
+@pytest.mark.parametrize("what", ["a report", "a report less"])
+def test_an_original_with_changes_of_its_own_is_refused_as_target(files: World, what: str) -> None:
+    """A copy in the other direction is refused, too: the advice to swap the two must not delete reports."""
+    copy = files.target()
+    run(files.source, copy)
+    OWN[what][0](files.store)
+    Ingest(copy, 2).write([relatorio(9001)])
+    before = state(files.source)
+    for stores in ((files.source, copy), (copy, files.source)):
+        with pytest.raises(StoreError, match=re.escape(OWN[what][1])):
+            Copy(*stores)
+    assert state(files.source) == before
 
 
 def test_a_target_migrated_by_a_newer_version_is_refused(files: World) -> None:

@@ -173,12 +173,13 @@ def _refuse_foreign_reports(source: Connection, target: Connection, versions: di
     """Raise StoreError if others have written reports to the target, which would be deleted.
 
     A copy never has a version above the one that was noted when it was counted, nor one that the source has not
-    reached, nor a facet that the source lacks.
+    reached, nor a facet that the source lacks. A target that no copy has counted must be as the source is, or as it was
+    when the source was copied from it.
     """
-    copied = _versions(target, column="copied")
+    into_target, into_source = (_versions(each, column="copied") for each in (target, source))
     for owner, version in _versions(target).items():
-        highest = min(versions[owner], copied[owner] or versions[owner])
-        if version > highest or reports.has_foreign_facets(target, source, owner):
+        is_known = version <= into_target[owner] or version in {versions[owner], into_source[owner]}
+        if not is_known or version > versions[owner] or reports.has_foreign_facets(target, source, owner):
             raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.NEW_STORE_HINT}")
 
 
