@@ -31,9 +31,7 @@ def owners(store: Store, account: Account) -> list[Owner]:
     for each in (account, *others):
         store.write(each, [relatorio(n, numero_documento=cpf(n % 10), atualizado_em=NOON + n * DAY) for n in range(40)])
     with store.database.snapshot() as connection:
-        contas = accounts.contas(connection)
-    organizacao = account.id_organizacao
-    return [Owner(organizacao, conta.id_conta) for conta in contas if conta.id_organizacao == organizacao]
+        return accounts.owners(connection, account.id_organizacao)
 
 
 def _removal(store: Store, owners: list[Owner]) -> Removal:

@@ -51,7 +51,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
 
     - reads their CPFs and CNPJs from stdin, one per line, with or without mask; a repeated one is printed once.
     """
-    from laudo.server.accounts import require_organizacao
+    from laudo.server.accounts import owners
     from laudo.server.ingest import removal
     from laudo.server.ingest.lines import Source
 
@@ -61,7 +61,7 @@ def find_reports(settings: Settings, *, documentos: tuple[str, ...], id_organiza
     printed: set[str] = set()
     with opened(settings) as database:
         with database.snapshot() as connection:
-            require_organizacao(connection, id_organizacao)
+            owners(connection, id_organizacao)
         for number, document in filter(None, parse_lines(source.lines(), kind)):
             lines += 1
             if not isinstance(document, str):

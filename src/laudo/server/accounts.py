@@ -91,7 +91,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
     connection.lock(_LOCK)
-    require_organizacao(connection, id_organizacao)
+    _owner(connection, Level.ORGANIZATION, id_organizacao)
     id_conta = _next_id(connection, "conta", "id_conta")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
     _insert(connection, "conta", **asdict(conta), version=0)
@@ -107,9 +107,13 @@ def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: s
     return usuario
 
 
-def require_organizacao(connection: Connection, id_organizacao: int) -> None:
-    """Raise AccountError if there is no such organization."""
-    _owner(connection, Level.ORGANIZATION, id_organizacao)
+def owners(connection: Connection, id_organizacao: int) -> list[Owner]:
+    """Give all accounts of an organization; raises AccountError if there is no such organization."""
+    text = "SELECT id_organizacao, id_conta FROM conta WHERE id_organizacao = ? ORDER BY id_conta"
+    found = [Owner(*row) for row in connection.fetch(Statement(text, (id_organizacao,)))]
+    if not found:
+        raise _unknown(Level.ORGANIZATION, id_organizacao)
+    return found
 
 
 def owner_of(connection: Connection, id_usuario: int) -> Owner:

@@ -77,7 +77,7 @@ class Removal:
         self._database = database
         self._id_organizacao = id_organizacao
         self._sizes = sizes
-        read(database, partial(accounts.require_organizacao, id_organizacao=id_organizacao))
+        read(database, partial(accounts.owners, id_organizacao=id_organizacao))
 
     def delete_documents(self, documentos: Sequence[str]) -> Iterator[Deleted]:
         """Delete the reports that have one of these documents, up to MOST in a transaction for each item taken.
