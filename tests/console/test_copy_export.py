@@ -289,6 +289,19 @@ def test_an_export_that_waits_for_the_server_can_be_cancelled(wide: Console) -> 
     wide.page.unroute_all(behavior="wait")
 
 
+def test_an_export_that_waits_for_the_largest_page_size_can_be_cancelled(wide: Console) -> None:
+    held = wide.hold("**/openapi.json")
+    wide.enter()
+    wide.page.get_by_role("button", name="Exportar").click()
+    dialog = wide.page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Exportar").click()
+    wide.await_first(held)
+    dialog.get_by_role("button", name="Cancelar").click()
+    # The request itself would end after 20 s.
+    dialog.locator(".hint", has_text="Exportação cancelada").wait_for(timeout=10_000)
+    wide.page.unroute_all(behavior="ignoreErrors")
+
+
 def test_an_export_asks_for_a_multiple_of_25_rows(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
     wide.intercept("**/openapi.json", most_rows(api, 130))
     wide.enter("#/relatorios?status=EM+ANALISE")

@@ -34,9 +34,9 @@ addEventListener("beforeunload", () => {
 /** @type {Record<number, Kind>} */
 const KINDS = { 400: "invalid", 401: "auth", 429: "limit", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
-/** Get the server's OpenAPI document. @returns {Promise<any>} */
-export async function fetchOpenApi() {
-  const { answer, text } = await send(`${SERVICE}/openapi.json`, {});
+/** Get the server's OpenAPI document. @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function fetchOpenApi(signal) {
+  const { answer, text } = await send(`${SERVICE}/openapi.json`, {}, signal);
   return read(answer, text, (body) => isObject(body?.paths));
 }
 

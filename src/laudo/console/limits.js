@@ -9,7 +9,7 @@ let learned = false;
  * @param {AbortSignal} signal */
 export async function learnLimits(signal) {
   if (learned) return;
-  const { paths } = await withRetries(fetchOpenApi, signal);
+  const { paths } = await withRetries(() => fetchOpenApi(signal), signal);
   const rows = paths["/relatorios"]?.get?.parameters?.find((/** @type {any} */ parameter) => parameter.name === "rows");
   store.set({ maxRows: Number(rows?.schema?.maximum) || store.get().maxRows });
   learned = true;
