@@ -19,6 +19,16 @@ def test_entering_a_token_opens_the_list(tab: Console) -> None:
     assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
 
 
+def test_a_link_to_the_first_view_after_signing_in_adds_no_history_entry(wide: Console) -> None:
+    wide.page.goto(wide.base)
+    wide.page.get_by_label("Token de acesso").fill(wide.token)
+    wide.page.keyboard.press("Enter")
+    wide.rows.first.wait_for()
+    steps = wide.page.evaluate("history.length")
+    wide.page.get_by_role("link", name="Relatórios", exact=True).click()
+    assert wide.page.evaluate("history.length") == steps
+
+
 def test_shortcuts_do_nothing_before_sign_in(wide: Console) -> None:
     wide.page.goto(wide.base)
     field = wide.page.get_by_label("Token de acesso")

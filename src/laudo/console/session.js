@@ -1,6 +1,6 @@
 // The caller's session: the token is in sessionStorage while the tab lives, and removed when the caller signs out.
 import { connect } from "./api.js";
-import { forgetPlace } from "./router.js";
+import { forgetPlace, go } from "./router.js";
 import { storageKey } from "./service.js";
 import { store } from "./store.js";
 
@@ -43,6 +43,8 @@ export function api() {
 export function signIn(token) {
   sessionStorage.setItem(TOKEN, token);
   store.set({ token, session: sessionName() });
+  // From now on the history entry belongs to this session.
+  go(store.get().place, { replace: true });
 }
 
 /** Sign out, and forget everything that was shown. `notice` says why, unless the caller asked for it. @param {string} [notice] */
