@@ -50,9 +50,11 @@ def test_a_shared_link_opens_the_report(tab: Console, api: httpx.Client) -> None
     tab.page.locator(".detalhe").get_by_text(item["numero"]).wait_for()
 
 
-def test_an_unknown_report_is_shown_as_not_existing(tab: Console) -> None:
+def test_an_unknown_report_is_shown_and_announced_as_not_existing(tab: Console) -> None:
     tab.enter("#/relatorios?aberto=00000000-0000-4000-8000-000000000000")
-    tab.page.get_by_text("Este relatório não existe nesta conta.").wait_for()
+    said = "Este relatório não existe nesta conta."
+    tab.page.locator(".detalhe .empty", has_text=said).wait_for()
+    tab.until("[...document.querySelectorAll('[role=status] p')].some((p) => p.textContent === given)", said)
 
 
 def test_changes_to_an_open_report_are_shown_and_announced(wide: Console, api: httpx.Client) -> None:

@@ -19,10 +19,11 @@ export function Detalhe({ place }) {
   const heading = useRef(/** @type {HTMLElement|null} */ (null));
   const shown = list.result?.itens[0];
   const item = (list.news ?? list.result)?.itens[0] ?? (list.loading || list.refusal ? fromList(place) : undefined);
-  const change = shown && list.news ? changeWords(shown, item) : "";
+  const absent = list.result && !item && !list.loading && !list.refusal;
+  const said = shown && list.news ? changeWords(shown, item) : absent ? "Este relatório não existe nesta conta." : "";
   useEffect(() => {
-    if (change) announce(change);
-  }, [change]);
+    if (said) announce(said);
+  }, [said]);
   useEffect(() => {
     const before = document.querySelector("tr.open [data-row]");
     heading.current?.focus({ preventScroll: true });
@@ -41,8 +42,8 @@ export function Detalhe({ place }) {
     </header>
     ${list.refusal && html`<${Trouble} refusal=${list.refusal} wait=${list.wait} retry=${list.reload} stale=${Boolean(item)} />`}
     ${list.loading && !item && html`<${Skeleton} count=${6} />`}
-    ${list.result && !item && !list.loading && !list.refusal && html`<p class="empty">${change || "Este relatório não existe nesta conta."}</p>`}
-    ${item && change && html`<p class="notice">${change}</p>`}
+    ${absent && html`<p class="empty">${said}</p>`}
+    ${item && said && html`<p class="notice">${said}</p>`}
     ${item && list.stale && !list.refusal && html`<${Checked} list=${list} />`}
     ${item && list.checked && html`<${OnPaper} words="Consultado" at=${list.checked} />`}
     ${item && html`<${Report} item=${item} place=${place} />`}
