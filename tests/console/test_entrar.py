@@ -1,6 +1,7 @@
 import re
 
 import httpx
+from playwright.sync_api import expect
 
 from console.driver import Console
 from console.lists import answers, count, first
@@ -136,7 +137,9 @@ def test_a_revoked_token_leads_to_sign_in_with_a_reason(tab: Console) -> None:
     tab.intercept(re.compile(r"/relatorios(\?|$)"), lambda route: route.fulfill(status=401, body=refusal))
     tab.page.keyboard.press("ArrowRight")
     tab.page.get_by_label("Token de acesso").wait_for()
-    assert "não é mais aceito" in tab.page.locator(".notice").inner_text()
+    reason = tab.page.locator(".notice").inner_text()
+    assert "não é mais aceito" in reason
+    expect(tab.page.locator("input:focus")).to_have_accessible_description(reason)
 
 
 def test_a_token_revoked_during_the_counts_leads_to_sign_in(wide: Console) -> None:

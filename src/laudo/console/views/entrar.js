@@ -30,7 +30,7 @@ export function Entrar() {
     <form onSubmit=${submit}>
       <h1><${Logo} />laudo</h1>
       <p class="lead">Relatórios de validação de pessoas e empresas.</p>
-      ${notice && html`<p class="notice" role="status">${notice}</p>`}
+      ${notice && html`<p class="notice" id="notice">${notice}</p>`}
       <input class="sr" type="text" name="username" autocomplete="username" value="laudo" readonly tabindex="-1" aria-hidden="true" />
       <label for="token">Token de acesso</label>
       <div class="secret">
@@ -45,7 +45,7 @@ export function Entrar() {
           autocorrect=${false}
           autofocus
           aria-invalid=${trouble ? "true" : undefined}
-          aria-describedby=${trouble ? "trouble" : "hint"}
+          aria-describedby=${trouble ? "trouble" : notice ? "notice" : "hint"}
           value=${text}
           onInput=${(/** @type {any} */ event) => setText(event.target.value)}
         />
