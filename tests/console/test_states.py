@@ -281,6 +281,19 @@ def test_a_filter_that_the_server_refuses_is_reported(tab: Console) -> None:
     tab.rows.first.wait_for()
 
 
+def test_a_refusal_is_not_shown_above_the_next_list_while_it_loads(wide: Console) -> None:
+    wide.refusals_expected = True
+    wide.enter("#/relatorios?status=NENHUM")
+    wide.page.locator(".trouble[data-kind=invalid]").wait_for()
+    held = wide.hold(LISTS)
+    wide.page.get_by_role("button", name="Remover o filtro Situação").click()
+    loading = wide.await_first(held)
+    wide.page.locator(".trouble").wait_for(state="detached", timeout=5_000)
+    loading.continue_()
+    wide.rows.first.wait_for()
+    wide.page.unroute_all(behavior="ignoreErrors")
+
+
 @pytest.mark.parametrize(
     ("address", "named", "words", "rest"),
     [

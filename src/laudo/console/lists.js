@@ -44,7 +44,7 @@ export function useList(path, parameters) {
   // A layout effect runs before the page is painted, so the server works meanwhile.
   useLayoutEffect(() => {
     const stop = new AbortController();
-    setState((/** @type {State} */ old) => ({ ...old, ...(old.question !== question && recalled()), loading: true, news: null }));
+    setState((/** @type {State} */ old) => ({ ...old, ...(old.question !== question && { refusal: null, ...recalled() }), loading: true, news: null }));
     api()
       .ask(path, parameters, { signal: stop.signal })
       .then(({ body, at }) => {
