@@ -557,6 +557,29 @@ def test_close_ends_the_connections_although_the_client_is_kept() -> None:
         assert ended.wait(PATIENCE)
 
 
+def test_close_lets_the_requests_of_other_threads_end() -> None:
+    asked, closed, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        asked.set()
+        assert closed.wait(PATIENCE)
+        connection.sendall(PROFILE)
+        if connection.recv(1) == b"":
+            ended.set()
+
+    with serving(serve) as base, ThreadPoolExecutor() as pool:
+        client = Laudo(base, "token", limits=ONCE)
+        call = pool.submit(client.usuario)
+        assert asked.wait(PATIENCE)
+        client.close()
+        with pytest.raises(RuntimeError, match="the client is closed"):
+            client.usuario()
+        assert not ended.is_set()
+        closed.set()
+        assert call.result(PATIENCE).id_organizacao == "7"
+        assert ended.wait(PATIENCE)
+
+
 class Reading(httpx.HTTPTransport):
     """Reads an answer before the client does, as a transport that records what it passes on."""
 

@@ -91,6 +91,7 @@ class Laudo:
         self._timing = parameters.checked("timing", timing, Timing)
         self._budget = Budget()
         self._closed = False
+        self._under_way: set[Attempts] = set()
 
     def relatorios(
         self, *, page: int = 1, rows: int | None = None, sort: str | None = None, **filters: Unpack[RelatorioFilters]
@@ -152,9 +153,14 @@ class Laudo:
         return self._batches(questions.pessoas(filters, sort=sort), rows=rows, workers=workers, start=start)
 
     def close(self) -> None:
-        """Close the connections; any later call raises RuntimeError."""
+        """Close the connections, once the requests of other threads have ended; any later one raises RuntimeError."""
         self._closed = True
-        self._transport.close()
+        self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        """Close a connection only if no thread waits for an answer on it: that thread would wait until its timeout."""
+        if not self._under_way:
+            self._transport.close()
 
     def __enter__(self) -> Self:
         return self
@@ -221,8 +227,17 @@ class Laudo:
 
     def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         """Send once. A failure is returned, not raised: httpx's exceptions, which hold the address, end here."""
-        if self._closed:
-            raise RuntimeError(errors.CLOSED)
+        self._under_way.add(attempts)
+        try:
+            if self._closed:
+                raise RuntimeError(errors.CLOSED)
+            return self._exchange(call, attempts)
+        finally:
+            self._under_way.discard(attempts)
+            if self._closed:
+                self._close_if_idle()
+
+    def _exchange(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         try:
             response = self._transport.handle_request(self._wire.request(call, attempts.timeout()))
             try:
