@@ -143,6 +143,16 @@ def test_an_interrupted_export_resumes_and_appears_only_when_complete(
     assert {stat.S_IMODE(made.stat().st_mode) for made in (file, whole)} == {0o600}
 
 
+def test_a_resumed_export_says_since_when_changes_may_be_missing(run: Run, service: Service, tmp_path: Path) -> None:
+    file, note = tmp_path / "a.csv", tmp_path / "a.csv.part.json"
+    service.script = [None, refused(500), None, refused(500)]
+    run("relatorios", "-o", str(file))
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"began": "2026-09-01T00:00:00Z"}))
+    run("relatorios", "-o", str(file))
+    begun = "begun at 2026-09-01T00:00:00Z: later changes may be missing"
+    assert run("relatorios", "-o", str(file)).stdout == f"2600 relatorios in {file}, {begun}\n"
+
+
 def test_the_rate_excludes_items_of_an_earlier_run(
     run: Run, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,10 +48,15 @@ def export_command(resource: Resource) -> click.Command:
             with part.opened():
                 _fetch(client, resource, part, workers=workers, parameters=parameters)
                 part.finish()
-        output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}")
+        output.summary(f"{output.counted(part.items, resource.name.removesuffix('s'))} in {file}{_age(part)}")
 
     run.__doc__ = f"Export all {resource.name}, or those that match filters."
     return export.command(resource.name, epilog=filters.epilog(resource, EPILOG))(run)
+
+
+def _age(part: Part) -> str:
+    """Say since when changes may be missing, if an earlier run began the export: that may be long ago."""
+    return f", begun at {part.began:%Y-%m-%dT%H:%M:%SZ}: later changes may be missing" if part.resumed else ""
 
 
 def _fetch(client: "Laudo", resource: Resource, part: Part, *, workers: int, parameters: dict[str, Any]) -> None:

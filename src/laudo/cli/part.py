@@ -6,6 +6,7 @@ Its lock, by which one process at a time writes a file, also serves `laudo pull`
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from importlib import import_module
 from io import FileIO
 from pathlib import Path
@@ -48,6 +49,8 @@ class Part:
         self.items = 0
         self.place: Place | None = None
         self.done = False
+        self.resumed = False
+        self.began = datetime.now(UTC)
         self._bytes = 0
 
     def write(self, batch: "Batch[Any]") -> None:
@@ -108,6 +111,7 @@ class Part:
             text = "belongs to an export of another list or service, or with other filters or another token"
             raise output.Failure(f"{self._journal} {text}; hint: remove {self._part} to start over")
         self._bytes, self.items, self.done, self.place = journal.bytes, journal.items, journal.done, journal.place
+        self.resumed, self.began = True, journal.began
         self._stream.truncate(self._bytes)
 
     def _begin(self) -> None:
@@ -126,7 +130,8 @@ class Part:
         """Save how far the export is; the next run cuts off what the file holds beyond that."""
         import msgspec
 
-        journal = {"question": self._question, "bytes": self._bytes, "items": items, "done": done, "place": place}
+        begun = {"question": self._question, "began": self.began}
+        journal = {**begun, "bytes": self._bytes, "items": items, "done": done, "place": place}
         output.write_atomically(self._journal, msgspec.json.encode(journal).decode())
         self.items, self.place, self.done = items, place, done
 
@@ -136,8 +141,9 @@ class Part:
 
         from laudo.client import Place
 
-        fields = [("question", dict[str, object]), ("bytes", int), ("items", int), ("done", bool)]
-        journal_type = msgspec.defstruct("Journal", [*fields, ("place", Place | None)])
+        begun = [("question", dict[str, object]), ("began", datetime)]
+        fields = [*begun, ("bytes", int), ("items", int), ("done", bool), ("place", Place | None)]
+        journal_type = msgspec.defstruct("Journal", fields)
         try:
             return msgspec.json.decode(self._journal.read_bytes(), type=journal_type)
         except FileNotFoundError:
