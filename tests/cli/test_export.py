@@ -242,10 +242,20 @@ def test_a_part_with_other_filters_is_refused(run: Run, service: Service, tmp_pa
     run("relatorios", "-o", str(tmp_path / "a.csv"))
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
     hint = f"remove {tmp_path / 'a.csv.part'} to start over"
-    said = "belongs to an export of another list or service, or with other filters or another token"
-    assert f"{said}; hint: {hint}" in one_line(result)
+    said = "belongs to an export of another list or service, in another format or order, or with other filters"
+    assert f"{said} or another token; hint: {hint}" in one_line(result)
     (tmp_path / "a.csv.part").unlink()
     assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
+
+
+def test_a_part_in_another_format_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
+    service.script = [None, refused(500)]
+    run("relatorios", "-o", str(tmp_path / "a.csv"))
+    for end in (".part", ".part.json"):
+        (tmp_path / f"a.csv{end}").rename(tmp_path / f"a.ndjson{end}")
+    result = run("relatorios", "-o", str(tmp_path / "a.ndjson"))
+    assert "in another format or order, or with other filters or another token; hint: remove " in one_line(result)
+    assert not (tmp_path / "a.ndjson").exists()
 
 
 def test_a_part_of_another_token_is_refused(run: Run, service: Service, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Part:
         self._journal = file.with_name(f"{file.name}.part.json")
         self._names = [field.name for field in resource.fields]
         self._encode = FORMATS[self._format]
-        self._question = {"list": resource.name, **access.identity(), **question}
+        self._question = {"list": resource.name, "format": self._format, **access.identity(), **question}
         self.items = 0
         self.place: Place | None = None
         self.done = False
@@ -108,8 +108,8 @@ class Part:
         if journal is None or not journal.items or size < journal.bytes:
             return
         if journal.question != self._question:
-            text = "belongs to an export of another list or service, or with other filters or another token"
-            raise output.Failure(f"{self._journal} {text}; hint: remove {self._part} to start over")
+            text = "belongs to an export of another list or service, in another format or order, or with other filters"
+            raise output.Failure(f"{self._journal} {text} or another token; hint: remove {self._part} to start over")
         self._bytes, self.items, self.done, self.place = journal.bytes, journal.items, journal.done, journal.place
         self.resumed, self.began = True, journal.began
         self._stream.truncate(self._bytes)
