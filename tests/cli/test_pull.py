@@ -449,6 +449,21 @@ def test_a_pull_into_an_unknown_account_leaves_no_files(run: Run, laudo: Shell) 
     assert pulled(laudo) == []
 
 
+@pytest.mark.engines("sqlite", reason="what is sent does not depend on the store")
+def test_a_token_is_not_sent_to_another_service_than_laudo_url(service: Service, laudo: Shell) -> None:
+    elsewhere = {"LAUDO_URL": "http://elsewhere.test", "LAUDO_TOKEN": "token-of-elsewhere"}
+    folder = {"XDG_CONFIG_HOME": str(laudo.folder)}
+    with listening(service) as base:
+        words = ("pull", "--from", base, "--account", "1")
+        assert one_line(laudo(*words, env=elsewhere | folder)).startswith(
+            f"error: there is no token for {base}; hint: "
+        )
+        assert not service.requests
+        assert laudo("login", "--url", base, "--with-token", stdin=TOKEN, env=folder).exit_code == 0
+        assert laudo(*words, env=elsewhere | folder).exit_code == 0
+        assert laudo(*words, env={"LAUDO_URL": f"{base}/", "LAUDO_TOKEN": TOKEN}).exit_code == 0
+
+
 @pytest.mark.parametrize(("name", "other"), [("base_url", "http://elsewhere.test"), ("id_conta", 2)])
 def test_a_state_of_another_service_or_account_is_refused(
     run: Run, laudo: Shell, service: Service, name: str, other: object

@@ -93,10 +93,13 @@ def logout() -> None:
 def access(base_url: str | None = None) -> Access:
     """Give the service and token of the environment, else the saved ones; raises Failure if there are none.
 
-    `base_url`, if given, wins over both. What is saved is read only if it is needed, and a saved token is sent only to
-    the service that it was saved for.
+    `base_url`, if given, wins over both. What is saved is read only if it is needed. A saved token is sent only to the
+    service that it was saved for, and that of the environment to none but the one that the environment names, if any.
     """
-    url, token = os.environ.get(URL) if base_url is None else base_url, os.environ.get(TOKEN)
+    named, token = os.environ.get(URL), os.environ.get(TOKEN)
+    url = named if base_url is None else base_url
+    if named and url and named.rstrip("/") != url.rstrip("/"):
+        token = None
     names = ("--from" if base_url is not None else URL if url else _SAVED_NAMES[0], TOKEN if token else _SAVED_NAMES[1])
     if base_url is not None and not base_url.strip("/"):
         raise output.Failure("--from is empty; hint: give the base URL of a service")

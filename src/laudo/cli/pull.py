@@ -23,9 +23,9 @@ Exit codes:
   2    nothing was stored
   130  interrupted; run it again to resume
 
-The token is LAUDO_TOKEN, or the one that `laudo login` saved for this service. The progress is kept in --state. An
-interrupted run resumes when you run it again; later runs copy only what has changed. The service does not need any of
-our extensions.
+The token is LAUDO_TOKEN, unless LAUDO_URL names another service, or the one that `laudo login` saved for this service.
+The progress is kept in --state. An interrupted run resumes when you run it again; later runs copy only what has
+changed. The service does not need any of our extensions.
 """
 
 
