@@ -155,6 +155,14 @@ def test_a_second_pull_at_the_same_time_is_refused(run: Run, laudo: Shell, servi
     assert pulled(laudo) == [STATE]
 
 
+def test_a_lock_file_of_another_program_is_refused_and_unchanged(run: Run, laudo: Shell, service: Service) -> None:
+    lock = laudo.folder / f"{STATE}.lock"
+    lock.write_text("mine")
+    assert one_line(run()) == f"error: {lock} is not a file of `laudo pull`; hint: name another --state"
+    assert lock.read_text() == "mine"
+    assert service.requests == []
+
+
 def test_a_first_pull_that_fails_on_its_second_walk_counts_each_report_once(run: Run, service: Service) -> None:
     service.most_rows = 100
     refused_sizes, persons, reports = 2, 7, 26

@@ -155,8 +155,13 @@ class Part:
 
 @contextmanager
 def alone(lock: Path, busy: str) -> Iterator[None]:
-    """Run a block in one process at a time, by a lock file of its own; raises Failure, which says `busy`."""
-    with _open_locked(lock, busy):
+    """Run a block in one process at a time, by an empty file that is removed then; raises Failure, which says `busy`.
+
+    It also does if the file is not empty: then it is somebody else's, as `poetry.lock` is.
+    """
+    with _open_locked(lock, busy) as stream:
+        if os.fstat(stream.fileno()).st_size:
+            raise output.Failure(f"{lock} is not a file of `laudo pull`; hint: name another --state")
         try:
             yield
         finally:
