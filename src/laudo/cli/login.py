@@ -96,6 +96,8 @@ def access(base_url: str | None = None) -> Access:
     `base_url`, if given, wins over both. What is saved is read only if it is needed. A saved token is sent only to the
     service that it was saved for, and that of the environment to none but the one that the environment names, if any.
     """
+    from laudo.client import calls
+
     named, token = os.environ.get(URL), os.environ.get(TOKEN)
     url = named if base_url is None else base_url
     if named and url and named.rstrip("/") != url.rstrip("/"):
@@ -109,6 +111,7 @@ def access(base_url: str | None = None) -> Access:
         raise output.Failure(f"there is no service to ask; {_HINT}")
     token = token or (saved.token if saved and saved.base_url == url else "")
     if not token:
+        calls.check_address(url, name=names[0])
         raise output.Failure(f"there is no token for {url}; {_HINT}")
     return _checked(Access(url, token), names=names)
 

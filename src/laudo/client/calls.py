@@ -190,10 +190,15 @@ class Wire:
 
 def check(base_url: str, token: str, *, names: tuple[str, str]) -> None:
     """Raise ParameterError, with these names for the two, if either is malformed."""
-    if not _is_address(base_url):
-        raise ParameterError(f"{names[0]} must be http:// or https:// and a host, with nothing after the path")
+    check_address(base_url, name=names[0])
     if not _is_token(token):
         raise ParameterError(f"{names[1]} must be 1 to 4000 visible ASCII characters, without spaces")
+
+
+def check_address(base_url: str, *, name: str) -> None:
+    """Raise ParameterError, with this name, if the base URL is malformed."""
+    if not _is_address(base_url):
+        raise ParameterError(f"{name} must be http:// or https:// and a host, with nothing after the path")
 
 
 def _is_address(text: object) -> bool:
