@@ -153,7 +153,7 @@ def _write(store: Store) -> list[Account]:
         )
         ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
         ingest.delete([each.numero for each in reports[::4]])
-        assert ingest.store_version().version
+        assert ingest.note_pull() == ingest.pulled()
         assert ingest.nome("") is None
         _remove(store.database, account, reports)
     return made

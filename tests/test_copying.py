@@ -193,7 +193,7 @@ def state(database: Database) -> dict[str, list[Row]]:
 
 
 def _columns(table: Table) -> str:
-    return ", ".join(name for name in table.types if name != "copied")
+    return ", ".join(name for name in table.types if name not in {"copied", "pulled"})
 
 
 def damage(database: Database, text: str) -> None:

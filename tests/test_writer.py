@@ -169,9 +169,9 @@ def test_a_restored_store_never_reuses_a_version(
 def test_a_migration_does_not_make_a_store_another_one(store: Store, account: Account) -> None:
     """So a mirror that has filled it goes on after an update."""
     writer = Ingest(store.database, account.id_conta)
-    before = writer.store_version()
+    before = writer.note_pull()
     store.database.fetch(Statement("INSERT INTO migration (name, applied_at) VALUES ('9999_more.sql', ?)", (1 << 60,)))
-    assert writer.store_version() == before
+    assert writer.pulled() == before
 
 
 # People.
@@ -336,7 +336,7 @@ def test_a_writer_stops_when_the_store_has_lost_acknowledged_reports(store: Stor
     with store.database.transaction() as connection:
         connection.fetch(Statement("DELETE FROM relatorio WHERE numero = ?", (numero_key(numero(2)),)))
         connection.fetch(Statement("UPDATE conta SET version = ?", (before,)))
-    for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.store_version):
+    for asking in (lambda: ingest.write([relatorio(3)]), lambda: ingest.delete([numero(1)]), ingest.note_pull):
         with pytest.raises(StoreError, match="has lost reports that it had acknowledged"):
             asking()
 

@@ -452,6 +452,28 @@ def test_a_store_restored_from_a_backup_gets_its_missing_reports(
     assert run("--store", backup).stdout.startswith("3 inserted, ")
 
 
+def test_a_restored_store_that_was_written_to_gets_its_missing_reports(
+    run: Run, laudo: Shell, service: Service, stores: Stores
+) -> None:
+    """The version alone would say that nothing is missing: what others write raises it above the progress."""
+    assert run().exit_code == 0
+    backup = stores.copy(laudo.store)
+    service.relatorios.insert(0, relatorio(90_000, atualizado_em="2026-03-01T00:00:00.000Z"))
+    assert run().stdout.startswith("1 inserted, ")
+    with closing(open_store(backup, write=True)) as database:
+        Ingest(database, 1).write([stored(90_001)])
+    service.relatorios.insert(0, relatorio(90_002, atualizado_em="2026-04-01T00:00:00.000Z"))
+    assert run("--store", backup).stdout.startswith("2 inserted, ")
+
+
+def test_what_others_write_does_not_make_a_pull_read_everything(run: Run, laudo: Shell, service: Service) -> None:
+    assert run().exit_code == 0
+    with closing(open_store(laudo.store, write=True)) as database:
+        Ingest(database, 1).write([stored(90_001)])
+    service.relatorios.insert(0, relatorio(90_002, atualizado_em="2026-04-01T00:00:00.000Z"))
+    assert run().stderr == ""
+
+
 def test_a_pull_into_an_unknown_account_leaves_no_files(run: Run, laudo: Shell) -> None:
     assert one_line(run("--account", "9")) == "error: there is no account 9; hint: laudo account list"
     assert pulled(laudo) == []

@@ -124,7 +124,7 @@ def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewe
 
 def _matching_state(current: "State", ingest: "Ingest") -> "State":
     """Start over if the store is not the one that the state describes: what it lacks would never be asked for again."""
-    if current == (fresh := current.restarted(whole=current.whole)) or current.matches(ingest.store_version()):
+    if current == (fresh := current.restarted(whole=current.whole)) or current.matches(ingest.pulled()):
         return current
     output.note("the store is not that of the last run, or was restored from an older backup: everything is read again")
     return fresh

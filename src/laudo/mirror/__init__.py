@@ -40,8 +40,8 @@ class State(msgspec.Struct, kw_only=True):
     """How far a mirror is: all reports older than `since` are here, except late writes; the rest is of an open walk.
 
     A walk is open until it has ended. `since` is never later than the beginning of the walk that gave it, whatever
-    dates the reports have. Everything written is in the store that was made at `made_at`, whose account had then come
-    to `version`. `token` is the hash of the token that asks, since another one may see another account.
+    dates the reports have. Everything written is in the store that was made at `made_at`, which then noted `version` of
+    the account. `token` is the hash of the token that asks, since another one may see another account.
     """
 
     base_url: str
@@ -185,7 +185,7 @@ class Mirror:
         self._save_state()
 
     def _save_state(self) -> None:
-        self._state.made_at, self._state.version = self._ingest.store_version()
+        self._state.made_at, self._state.version = self._ingest.note_pull()
         self._save(self._state)
 
     def _write(self, batch: Batch[Listed], since: datetime | None = None) -> None:

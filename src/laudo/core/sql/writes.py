@@ -64,7 +64,15 @@ ORGANIZACAO: Final = _table(
     "organizacao", "id_organizacao", nome_organizacao=TEXT, enabled=NUMBER, version=NUMBER, total=NUMBER, copied=NUMBER
 )
 CONTA: Final = _table(
-    "conta", _CONTA, nome_conta=TEXT, webhook_url=TEXT, enabled=NUMBER, version=NUMBER, total=NUMBER, copied=NUMBER
+    "conta",
+    _CONTA,
+    nome_conta=TEXT,
+    webhook_url=TEXT,
+    enabled=NUMBER,
+    version=NUMBER,
+    total=NUMBER,
+    copied=NUMBER,
+    pulled=NUMBER,
 )
 USUARIO: Final = _table(
     "usuario", "id_organizacao id_usuario", id_conta=NUMBER, email=TEXT, nome_usuario=TEXT, enabled=NUMBER

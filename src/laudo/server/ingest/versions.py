@@ -17,16 +17,22 @@ from laudo.server.database import Connection
 
 
 class StoreVersion(NamedTuple):
-    """Which store it is, by the instant at which it was made, and the version of an account there."""
+    """Which store it is, by the instant at which it was made, and the version of an account that a pull noted there."""
 
     made_at: int
     version: int
 
 
-def store_version(connection: Connection, owner: Owner) -> StoreVersion:
-    """Tell where an account stands; a restored backup sets the version back, a store made anew is another one."""
-    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT), sql.version(RELATORIOS, owner)])
+def pulled(connection: Connection, owner: Owner) -> StoreVersion:
+    """Tell how far pulls into an account have come; a restored backup sets it back, and nothing else raises it."""
+    [(made_at,)], [(version,)] = connection.fetch_each([Statement(_MADE_AT), Statement(_PULLED, owner)])
     return StoreVersion(made_at, version)
+
+
+def note_pull(connection: Connection, owner: Owner) -> StoreVersion:
+    """Note the account's version as what a pull has come to; later ones, which others may give it, say nothing."""
+    connection.fetch(Statement(_NOTE_PULL, owner))
+    return pulled(connection, owner)
 
 
 def raise_conta(connection: Connection, owner: Owner, total: int, version: int | None = None) -> int:
@@ -65,3 +71,5 @@ chance once in a million times, and the clock has room until the year 2248."""
 _CONTA: Final = Write(How.SET, CONTA, ("version", "total"))
 _ORGANIZACAO: Final = Write(How.SET, ORGANIZACAO, ("version", "total"))
 _MADE_AT: Final = "SELECT min(applied_at) FROM migration"
+_PULLED: Final = "SELECT pulled FROM conta WHERE id_organizacao = ? AND id_conta = ?"
+_NOTE_PULL: Final = "UPDATE conta SET pulled = version WHERE id_organizacao = ? AND id_conta = ? AND pulled <> version"

@@ -72,12 +72,14 @@ class Ingest:
             in_transaction(self._database.transaction, words.erase_removed)
             self._pessoas.has_old_names = False
 
-    def store_version(self) -> versions.StoreVersion:
-        """Tell where the account stands; raises StoreError if that is before what was written here."""
+    def pulled(self) -> versions.StoreVersion:
+        """Tell how far pulls into the account have come."""
         with self._database.snapshot() as connection:
-            found = versions.store_version(connection, self.owner)
-        self._require_acknowledged(found.version)
-        return found
+            return versions.pulled(connection, self.owner)
+
+    def note_pull(self) -> versions.StoreVersion:
+        """Note that a pull has come this far; raises StoreError if that is before what was written here."""
+        return in_transaction(self._database.transaction, self._note_pull)
 
     def nome(self, cpf: str) -> str | None:
         """Give the name by which the account's organization knows a person."""
@@ -154,6 +156,12 @@ class Ingest:
         diff = Diff([before[numero] for numero in after if numero in before], written)
         self._update_counts(connection, diff, batch.claims if len(written) == len(batch) else rows.to_claims(written))
         return Written(Counts(inserted, updated, unchanged, stale, len(conflicting)), conflicting)
+
+    def _note_pull(self, connection: Connection) -> versions.StoreVersion:
+        lock_writers(connection, self.owner.id_organizacao)
+        found = versions.note_pull(connection, self.owner)
+        self._require_acknowledged(found.version)
+        return found
 
     def _delete(self, connection: Connection, numeros: list[bytes]) -> int:
         deleted = self._begin(connection, numeros)
