@@ -27,7 +27,8 @@ from laudo.server.database import Connection, Database, Row, StoreError
 from laudo.server.ingest import counting, words
 from laudo.server.ingest.copying import Copy, reports
 from laudo.server.ingest.progress import Progress
-from laudo.server.ingest.verify import repair, verify
+from laudo.server.ingest.removal import Removal
+from laudo.server.ingest.verify import recount, repair, verify
 from laudo.server.ingest.writer import Ingest
 from laudo.server.stores import file_path, open_store
 from reference import Api
@@ -585,6 +586,45 @@ def test_an_uncounted_copy_is_refused_as_source_until_it_is_repaired(world: Worl
     target = world.target()
     assert run(unfinished, target) == ((world.size, 0, 0), [])
     assert state(target) == state(unfinished)
+
+
+def test_a_copy_with_uncounted_persons_is_refused_as_source(files: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    unfinished = files.target()
+    _interrupt(files.source, unfinished, monkeypatch, "organizacao")
+    with pytest.raises(StoreError, match="organization 1 of the source was never counted; hint: finish the copy"):
+        Copy(unfinished, files.target())
+
+
+def _interrupt(source: Database, target: Database, monkeypatch: pytest.MonkeyPatch, uncounted: str) -> None:
+    """Copy until the first account, or the first organization, is to be counted."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recount, uncounted, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            copied(source, target)
+
+
+@pytest.mark.parametrize("uncounted", ["conta", "organizacao"])
+def test_an_unfinished_copy_takes_no_other_changes(
+    world: World, monkeypatch: pytest.MonkeyPatch, uncounted: str
+) -> None:
+    """They would count on from nothing, and the copy could not be finished any more."""
+    target = world.target()
+    _interrupt(world.source, target, monkeypatch, uncounted)
+    ingest, removal = Ingest(target, 1), Removal(target, 1)
+    changes = (
+        lambda: ingest.write([relatorio(9000)]),
+        lambda: ingest.delete([numero(1)]),
+        lambda: list(removal.delete_before(9 * NOON)),
+    )
+    for change in changes:
+        with pytest.raises(StoreError, match=" 1 was never counted; hint: finish the copy that made it"):
+            change()
+    assert run(world.source, target) == ((0, 0, world.size), [])
+    assert state(target) == state(world.source)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from laudo.core.sql import Dialect, Owner, Statement
 from laudo.core.sql.parts import source
 from laudo.server import accounts, schema
 from laudo.server.database import Connection, Database, Row, in_transaction, read
-from laudo.server.ingest import rows, versions, words
+from laudo.server.ingest import rows, uncounted, versions, words
 from laudo.server.ingest.changes import Diff, lock_writers
 from laudo.server.ingest.contas import Conta
 from laudo.server.ingest.pessoas import Pessoas
@@ -109,6 +109,7 @@ class Removal:
         """
         lock_writers(connection, self._id_organizacao)
         schema.require_none_newer(connection)
+        uncounted.require_none(connection, self._id_organizacao)
         rows_by_owner: dict[Owner, list[Row]] = {}
         remaining = MOST
         last = start

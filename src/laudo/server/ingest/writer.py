@@ -9,7 +9,7 @@ from laudo.core.axes import numero_key
 from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError, in_transaction
-from laudo.server.ingest import rows, versions, words
+from laudo.server.ingest import rows, uncounted, versions, words
 from laudo.server.ingest.changes import Counts, Diff, Written, lock_writers
 from laudo.server.ingest.claims import Claims
 from laudo.server.ingest.contas import Conta
@@ -123,6 +123,8 @@ class Ingest:
 
     def _load(self, connection: Connection, current: Versions) -> None:
         """Read again what others have changed: mostly persons, which all accounts of the organization share."""
+        if current != self._versions and min(current) <= 0:
+            uncounted.require_none(connection, *self.owner)
         conta = self._conta.parts if current.conta != self._versions.conta else ()
         pessoas = self._pessoas.parts if current.organizacao != self._versions.organizacao else ()
         load(connection, [*conta, *pessoas])

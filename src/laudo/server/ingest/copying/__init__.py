@@ -14,7 +14,7 @@ from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.writes import CONTA, ORGANIZACAO
 from laudo.server import schema
 from laudo.server.database import Connection, Database, Row, StoreError
-from laudo.server.ingest import words
+from laudo.server.ingest import uncounted, words
 from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.copying import callers, reports
 from laudo.server.ingest.copying.reports import Copied
@@ -109,13 +109,13 @@ class Copy:
             source_versions, target_versions = _versions(source), _versions(target)
             for owner, version in self._versions.items():
                 if source_versions.get(owner) != version:
-                    yield f"{_name(owner)}: the source has changed since it was copied"
+                    yield f"{uncounted.name(owner)}: the source has changed since it was copied"
                 elif target_versions.get(owner) != version:
-                    yield f"{_name(owner)}: the target has changed since it was copied"
+                    yield f"{uncounted.name(owner)}: the target has changed since it was copied"
                 elif owner.id_conta:
                     source_digest, target_digest = (reports.digest(each, owner, progress) for each in (source, target))
                     if target_digest != source_digest:
-                        yield f"{_name(owner)}: the reports are not those of the source"
+                        yield f"{uncounted.name(owner)}: the reports are not those of the source"
         progress.end()
 
     def verify(self, on_progress: OnProgress | None = None) -> list[Difference]:
@@ -163,10 +163,9 @@ def _refuse_lost(connection: Connection) -> None:
 
 
 def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> None:
-    """Raise StoreError for an account whose reports were never counted: a copy into this store was not finished."""
-    for owner, version in sorted(versions.items()):
-        if owner.id_conta and not version and connection.fetch(Statement(_ANY_REPORT, owner)):
-            raise StoreError(f"{_name(owner)} of the source was never counted; {_COUNT_HINT}")
+    """Raise StoreError if a copy into this store was not finished."""
+    for id_organizacao in sorted({owner.id_organizacao for owner, version in versions.items() if version <= 0}):
+        uncounted.require_none(connection, id_organizacao, where=" of the source")
 
 
 def _refuse_foreign_reports(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
@@ -180,7 +179,7 @@ def _refuse_foreign_reports(source: Connection, target: Connection, versions: di
     for owner, version in _versions(target).items():
         is_known = version <= into_target[owner] or version in {versions[owner], into_source[owner]}
         if not is_known or version > versions[owner] or reports.has_foreign_facets(target, source, owner):
-            raise StoreError(f"{_name(owner)} of the target has changes of its own; {callers.NEW_STORE_HINT}")
+            raise StoreError(f"{uncounted.name(owner)} of the target has changes of its own; {callers.NEW_STORE_HINT}")
 
 
 def _versions(
@@ -193,21 +192,13 @@ def _versions(
     return {Owner(*owner): version for *owner, version in rows}
 
 
-def _name(owner: Owner) -> str:
-    return f"account {owner.id_conta}" if owner.id_conta else f"organization {owner.id_organizacao}"
-
-
 _TABLES: Final = """
 SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint),
        (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('relatorio')::oid
 """
 """Which tables they are: no two servers, even of a store and its copy, are started in the same microsecond."""
 _FILE: Final = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-_COUNT_HINT: Final = (
-    "hint: finish the copy that made it; if you cannot, `laudo verify --repair` there counts what came, perhaps not all"
-)
 _TOTAL: Final = "SELECT CAST(coalesce(sum(total), 0) AS bigint) FROM conta"
-_ANY_REPORT: Final = "SELECT 1 FROM relatorio WHERE id_organizacao = ? AND id_conta = ? LIMIT 1"
 _CONTAS: Final = "SELECT id_organizacao, id_conta, {} FROM conta"
 _ORGANIZACOES: Final = "SELECT id_organizacao, 0, {} FROM organizacao"
 _COUNTED_CONTA: Final = Write(How.SET, CONTA, ("version", "copied"))
