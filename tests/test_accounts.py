@@ -1,11 +1,14 @@
 from collections.abc import Iterator
+from contextlib import closing
 
+import apsw
 import pytest
 
 from laudo.core.sql import Statement
 from laudo.server import accounts
 from laudo.server.accounts import AccountError, Conta, Level, Organizacao, Token, Usuario
 from laudo.server.database import Connection, Database
+from laudo.server.stores import file_path
 
 NOW = 1_800_000_000_000
 HASH = bytes(range(32))
@@ -55,6 +58,33 @@ def test_a_user_may_have_several_tokens(connection: Connection) -> None:
     assert first == Token(1, 1, 1, 1, NOW, expires_at=None, revoked_at=None)
     assert second == Token(2, 1, 1, 1, NOW, expires_at=NOW + 1, revoked_at=None)
     assert accounts.tokens(connection) == [first, second]
+
+
+def test_numbers_of_lost_rows_are_not_given_again(connection: Connection) -> None:
+    """Otherwise whoever gets them would have the reports and tokens of the former ones."""
+    for nome in ("Um", "Dois"):
+        accounts.create_organizacao(connection, nome)
+    accounts.create_usuario(connection, 2, email="a@b.c", nome="Ana")
+    accounts.create_token(connection, 1, HASH, now_ms=NOW)
+    connection.run_script("DELETE FROM usuario; DELETE FROM conta WHERE id_conta = 2")
+    assert accounts.create_usuario(connection, 1, email="a@b.c", nome="Ana").id_usuario == 2
+    assert accounts.create_conta(connection, 1, "Filial").id_conta == 3
+    connection.run_script(
+        "INSERT INTO facet (id_organizacao, id_conta, facet, nome, tipo_pessoa, status, pendente_validacao_manual)"
+        " SELECT 1, 3, 1, '', '', '', 0; DELETE FROM conta WHERE id_conta = 3"
+    )
+    assert accounts.create_conta(connection, 1, "Filial").id_conta == 4
+
+
+@pytest.mark.engines("sqlite", reason="PostgreSQL lets nobody delete the row of an organization that has accounts")
+def test_the_number_of_a_lost_organization_is_not_given_again(database: Database, store_url: str) -> None:
+    with database.transaction() as connection:
+        accounts.create_organizacao(connection, "Um")
+    with closing(apsw.Connection(str(file_path(store_url)))) as shell:  # It ignores foreign keys.
+        shell.execute("DELETE FROM organizacao")
+    with database.transaction() as connection:
+        made, conta = accounts.create_organizacao(connection, "Dois")
+    assert (made.id_organizacao, conta.id_conta) == (2, 2)
 
 
 def test_a_revoked_token_keeps_the_instant_of_its_first_revocation(connection: Connection) -> None:

@@ -251,7 +251,7 @@ FORBIDDEN: Final[Mapping[str, str]] = {
 }
 
 OF_THE_WHOLE_STORE: Final[Mapping[str, str]] = {
-    r"SELECT COALESCE\(MAX\(id_\w+\), 0\) \+ 1 FROM \w+": "a new id is unique in the whole store",
+    r"SELECT COALESCE\(MAX\(id_\w+\), 0\) FROM \w+": "a new id is unique in the whole store",
     r"SELECT [\w, ]+ FROM (organizacao|conta|usuario) ORDER BY [\w, ]+": "a list for those who run the store",
     r"SELECT id_organizacao(, id_conta)? FROM (conta|usuario) WHERE id_\w+ = \?": "an id on the command line",
     r"SELECT count\(\*\), id_organizacao.* WHERE (\w+ \S+ 0 AND )?NOT EXISTS \(.*\) GROUP BY id_organizacao.*": (

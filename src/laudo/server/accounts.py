@@ -83,7 +83,7 @@ class Level(Enum):
 def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
     """Make an organization and its first account."""
     connection.lock(_LOCK)
-    organizacao = Organizacao(_next_id(connection, "organizacao", "id_organizacao"), _name(nome), enabled=True)
+    organizacao = Organizacao(_next_id(connection, "id_organizacao", "organizacao", "conta"), _name(nome), enabled=True)
     _insert(connection, "organizacao", **asdict(organizacao), version=0)
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
     return organizacao, conta
@@ -92,7 +92,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
     connection.lock(_LOCK)
     _owner(connection, Level.ORGANIZATION, id_organizacao)
-    id_conta = _next_id(connection, "conta", "id_conta")
+    id_conta = _next_id(connection, "id_conta", "conta", "usuario", "token", "facet")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
     _insert(connection, "conta", **asdict(conta), version=0)
     return conta
@@ -101,7 +101,7 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
 def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
     connection.lock(_LOCK)
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
-    id_usuario = _next_id(connection, "usuario", "id_usuario")
+    id_usuario = _next_id(connection, "id_usuario", "usuario", "token")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
     _insert(connection, "usuario", **asdict(usuario))
     return usuario
@@ -135,7 +135,7 @@ def create_token(
     if has_token(connection, token_hash):
         raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
     id_organizacao, id_conta = owner_of(connection, id_usuario)
-    id_token = _next_id(connection, "token", "id_token")
+    id_token = _next_id(connection, "id_token", "token")
     token = Token(id_token, id_organizacao, id_conta, id_usuario, now_ms, expires_at, revoked_at=None)
     _insert(connection, "token", **asdict(token), hash=token_hash)
     return token
@@ -231,10 +231,10 @@ def _owner(connection: Connection, level: Level, number: int) -> int:
     return int(rows[0][0])
 
 
-def _next_id(connection: Connection, table: str, column: str) -> int:
-    """Give the next id of a table; the caller must hold _LOCK."""
-    text = f"SELECT COALESCE(MAX({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of this module
-    return int(connection.fetch(Statement(text))[0][0])
+def _next_id(connection: Connection, column: str, *tables: str) -> int:
+    """Give a number above all that these tables name, as the row of a number may be lost; the caller holds _LOCK."""
+    texts = (f"SELECT COALESCE(MAX({column}), 0) FROM {table}" for table in tables)  # noqa: S608 - names of this module
+    return 1 + max(int(highest) for [(highest,)] in connection.fetch_each([Statement(text) for text in texts]))
 
 
 def _unknown(level: Level, number: int) -> AccountError:

@@ -95,8 +95,5 @@ _LOST: Final = (
     ("usuario", _CONTA, f"write the missing row of the account again, {_BY_SQL}"),
     ("relatorio", _CONTA, f"write the missing row of the account again, or delete its reports, either {_BY_SQL}"),
 )
-"""What is not counted again: its table, the level of its owner, and what helps.
-
-Users are not to be deleted: their tokens would open whatever later gets their numbers.
-"""
+"""What is not counted again: its table, the level of its owner, and what helps."""
 _PESSOAS: Final = "SELECT cpf FROM pessoa WHERE id_organizacao = ? LIMIT ?"
