@@ -130,8 +130,14 @@ class Part:
         """Save how far the export is; the next run cuts off what the file holds beyond that."""
         import msgspec
 
-        begun = {"question": self._question, "began": self.began}
-        journal = {**begun, "bytes": self._bytes, "items": items, "done": done, "place": place}
+        journal = {
+            "question": self._question,
+            "began": self.began,
+            "bytes": self._bytes,
+            "items": items,
+            "done": done,
+            "place": place,
+        }
         output.write_atomically(self._journal, msgspec.json.encode(journal).decode())
         self.items, self.place, self.done = items, place, done
 
@@ -141,8 +147,14 @@ class Part:
 
         from laudo.client import Place
 
-        begun = [("question", dict[str, object]), ("began", datetime)]
-        fields = [*begun, ("bytes", int), ("items", int), ("done", bool), ("place", Place | None)]
+        fields = [
+            ("question", dict[str, object]),
+            ("began", datetime),
+            ("bytes", int),
+            ("items", int),
+            ("done", bool),
+            ("place", Place | None),
+        ]
         journal_type = msgspec.defstruct("Journal", fields)
         try:
             return msgspec.json.decode(self._journal.read_bytes(), type=journal_type)

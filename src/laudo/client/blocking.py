@@ -226,7 +226,7 @@ class Laudo:
             self._timing.sleep(attempts.pause(answer))
 
     def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
-        """Send once. A failure is returned, not raised: httpx's exceptions, which hold the address, end here."""
+        """Send once; a failure is returned, not raised."""
         self._under_way.add(attempts)
         try:
             if self._closed:
@@ -238,6 +238,7 @@ class Laudo:
                 self._close_if_idle()
 
     def _exchange(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
+        """Ask, and read the answer: httpx's exceptions, which hold the address, end here."""
         try:
             response = self._transport.handle_request(self._wire.request(call, attempts.timeout()))
             try:
