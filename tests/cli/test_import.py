@@ -264,6 +264,26 @@ def test_piped_lines_are_stored_or_rejected_before_the_pipe_closes(laudo: Shell)
         assert process.stdout.read() == b"5 inserted, 0 updated, 2 unchanged, 0 stale, 2 rejected\n"
 
 
+def test_an_errors_file_that_another_import_is_writing_is_refused(laudo: Shell) -> None:
+    errors = laudo.folder / "rejected.txt"
+    command = ("import", "-", "--account", "1", "--errors", str(errors))
+    with laudo.starts(*command, stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        for rejected in ("line 1: ", "line 2: "):
+            process.stdin.write(b"{}\n")
+            process.stdin.flush()
+            while not errors.exists() or rejected not in errors.read_text():
+                assert process.poll() is None
+                sleep(0.01)
+            result = laudo(*command, stdin="{}\n")
+            reason = f"--errors: another import is writing {errors}; hint: name another file"
+            assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"error: {reason}\n")
+        process.stdin.close()
+        process.wait(20)
+    assert [line.split(":")[0] for line in errors.read_text().splitlines()] == ["line 1", "line 2"]
+    assert laudo(*command, stdin="{}\n").stdout.endswith("1 rejected\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_import_reports_what_it_kept_and_a_rerun_completes_it(laudo: Shell, number: int) -> None:
     """The last line is invalid. Once it is reported, all batches are written and the import waits for more input."""

@@ -158,16 +158,32 @@ def _gc_disabled() -> Iterator[None]:
 
 @contextmanager
 def _rejections(path: Path | None) -> Iterator[TextIO | None]:
-    """Open the file for rejections; raises Failure if it holds anything else, such as the import, a store or a key."""
+    """Open the file for rejections, empty.
+
+    Raises Failure if it holds anything else, such as the import, a store or a key, or if another import writes it.
+    """
     if path is None:
         yield None
         return
     if path == Path("-"):
         raise output.Failure("--errors: - is not a file; hint: without --errors, rejections go to stderr")
-    if path.is_file() and _holds_something_else(path):
-        raise output.Failure(f"--errors: {path} holds something other than rejections; hint: name another file")
-    with TextIOWrapper(BufferedWriter(_NamedInErrors(path, "w")), encoding="utf-8") as stream:
+    with TextIOWrapper(BufferedWriter(file := _NamedInErrors(path, "a")), encoding="utf-8") as stream:
+        if path.is_file():
+            _begin(file, path)
         yield stream
+
+
+def _begin(file: FileIO, path: Path) -> None:
+    """Lock and empty the file: if two imports wrote it, neither could tell afterwards whose lines it holds."""
+    from laudo.cli import part
+
+    try:
+        part.lock(file)
+    except BlockingIOError:
+        raise output.Failure(f"--errors: another import is writing {path}; hint: name another file") from None
+    if _holds_something_else(path):
+        raise output.Failure(f"--errors: {path} holds something other than rejections; hint: name another file")
+    file.truncate(0)
 
 
 class _NamedInErrors(FileIO):

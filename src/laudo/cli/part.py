@@ -1,6 +1,6 @@
 """The file of an export while it grows: the only place that writes exports, and that knows how far one is.
 
-Its lock, by which one process at a time writes a file, also serves `laudo pull`.
+Its lock, by which one process at a time writes a file, also serves `laudo pull` and the rejections of an import.
 """
 
 import os
@@ -166,18 +166,18 @@ class Part:
 
 
 @contextmanager
-def alone(lock: Path, busy: str) -> Iterator[None]:
+def alone(path: Path, busy: str) -> Iterator[None]:
     """Run a block in one process at a time, by an empty file that is removed then; raises Failure, which says `busy`.
 
     It also does if the file is not empty: then it is somebody else's, as `poetry.lock` is.
     """
-    with _open_locked(lock, busy) as stream:
+    with _open_locked(path, busy) as stream:
         if os.fstat(stream.fileno()).st_size:
-            raise output.Failure(f"{lock} is not a file of `laudo pull`; hint: name another --state")
+            raise output.Failure(f"{path} is not a file of `laudo pull`; hint: name another --state")
         try:
             yield
         finally:
-            lock.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def _open_locked(part: Path, busy: str) -> FileIO:
@@ -185,7 +185,7 @@ def _open_locked(part: Path, busy: str) -> FileIO:
     while True:
         stream = FileIO(part, "ab", opener=_open_private)
         try:
-            _lock(stream)
+            lock(stream)
         except BlockingIOError:
             stream.close()
             raise output.Failure(f"{busy}; hint: wait until it ends") from None
@@ -196,7 +196,8 @@ def _open_locked(part: Path, busy: str) -> FileIO:
         stream.close()
 
 
-def _lock(stream: FileIO) -> None:
+def lock(stream: FileIO) -> None:
+    """Lock a file while it is open; raises BlockingIOError if another process has locked it."""
     with suppress(ModuleNotFoundError):  # Windows has no such locks.
         import fcntl
 
