@@ -433,6 +433,29 @@ def test_an_interrupted_second_copy_shows_old_new_or_no_reports(world: World) ->
     assert state(target) == state(world.source)
 
 
+def test_two_copies_that_began_together_both_end_equal(world: World) -> None:
+    target = world.target()
+    copies = [Copy(world.source, target) for _ in range(2)]
+    for copy in copies:
+        copy.copy_callers()
+    for copy in copies:
+        copy.copy_reports()
+        copy.count()
+    assert [differences(copy) for copy in copies] == [[], []]
+    assert state(target) == state(world.source)
+
+
+def test_a_copy_undoes_nothing_that_a_newer_one_has_brought_meanwhile(files: World) -> None:
+    target = files.target()
+    older = Copy(files.source, target)
+    files.change()
+    run(files.source, target)
+    before = state(target)
+    with pytest.raises(StoreError, match="the target has revoked tokens that work in the source"):
+        older.copy_callers()
+    assert state(target) == before
+
+
 def test_changes_made_before_the_reports_are_read_are_copied(world: World) -> None:
     target = world.target()
     copy = Copy(world.source, target)

@@ -46,13 +46,10 @@ class Copy:
         with source.snapshot() as source_connection, target.snapshot() as target_connection:
             _refuse_same_store(source_connection, target_connection)
             schema.require_none_newer(target_connection)
-            self._source_callers, self._target_callers = (
-                callers.read(source_connection),
-                callers.read(target_connection),
-            )
+            self._source_callers = callers.read(source_connection)
             self._versions = _versions(source_connection)
             self._total = source_connection.fetch(Statement(_TOTAL))[0][0]
-            callers.refuse_foreign_rows(self._source_callers, self._target_callers)
+            callers.refuse_foreign_rows(self._source_callers, callers.read(target_connection))
             _refuse_lost(source_connection)
             _refuse_uncounted(source_connection, self._versions)
             _refuse_foreign_reports(source_connection, target_connection, self._versions)
@@ -62,7 +59,7 @@ class Copy:
         for id_organizacao in self._source_callers.organizacoes:
             with self._target.transaction() as writing:
                 lock_writers(writing, id_organizacao)
-                callers.write(writing, id_organizacao, self._source_callers, self._target_callers)
+                callers.write(writing, id_organizacao, self._source_callers)
             self.done.organizations += 1
 
     def copy_reports(self, on_progress: OnProgress | None = None) -> None:

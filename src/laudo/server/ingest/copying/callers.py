@@ -58,13 +58,19 @@ class Callers:
     def rows(self, kind: Kind, id_organizacao: int) -> list[Row]:
         return self._rows[kind].get(id_organizacao, [])
 
+    def of(self, id_organizacao: int) -> "Callers":
+        """Give those of one organization."""
+        return Callers({kind: {id_organizacao: self.rows(kind, id_organizacao)} for kind in KINDS})
+
     def all(self, kind: Kind) -> list[Row]:
         return [row for rows in self._rows[kind].values() for row in rows]
 
 
-def read(connection: Connection) -> Callers:
-    """Read all who may ask a store."""
-    return Callers({kind: _read(connection, kind) for kind in KINDS})
+def read(connection: Connection, id_organizacao: int | None = None) -> Callers:
+    """Read all who may ask a store, or only those of one organization."""
+    where, params = ("", ()) if id_organizacao is None else (" WHERE id_organizacao = ?", (id_organizacao,))
+    found = connection.fetch_each([Statement(_select(kind, where), params) for kind in KINDS])
+    return Callers({kind: _by_organizacao(rows) for kind, rows in zip(KINDS, found, strict=True)})
 
 
 def refuse_foreign_rows(source: Callers, target: Callers) -> None:
@@ -92,12 +98,17 @@ def _is_revoked(token: Row) -> bool:
     return token[-1] is not None
 
 
-def write(writing: Connection, id_organizacao: int, source: Callers, target: Callers) -> None:
-    """Write the rows of an organization that the target lacks, and those that have changed."""
+def write(writing: Connection, id_organizacao: int, source: Callers) -> None:
+    """Write the rows of an organization that the target lacks, and those that have changed.
+
+    The caller has locked out other writers. Raises StoreError if another copy came first and left foreign rows.
+    """
+    source, target = source.of(id_organizacao), read(writing, id_organizacao)
+    refuse_foreign_rows(source, target)
     for kind in KINDS:
         key = len(kind.table.key)
-        known = {row[:key]: row for row in target.rows(kind, id_organizacao)}
-        rows = source.rows(kind, id_organizacao)
+        known = {row[:key]: row for row in target.all(kind)}
+        rows = source.all(kind)
         new = [row for row in rows if row[:key] not in known]
         changed = [row for row in rows if known.get(row[:key], row) != row]
         writing.write(Write(How.INSERT, kind.table, kind.columns), new)
@@ -111,10 +122,12 @@ def differences(source: Callers, target: Callers) -> Iterator[str]:
             yield f"{kind.noun}s: the target differs from the source"
 
 
-def _read(connection: Connection, kind: Kind) -> Rows:
+def _select(kind: Kind, where: str) -> str:
     names = ", ".join((*kind.table.key, *kind.columns))
-    text = f"SELECT {names} FROM {kind.table.name} ORDER BY {', '.join(kind.table.key)}"
-    rows = connection.fetch(Statement(text))
+    return f"SELECT {names} FROM {kind.table.name}{where} ORDER BY {', '.join(kind.table.key)}"
+
+
+def _by_organizacao(rows: list[Row]) -> Rows:
     return {id_organizacao: list(group) for id_organizacao, group in groupby(rows, key=itemgetter(0))}
 
 
