@@ -3,6 +3,7 @@
 import gzip
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from itertools import islice, pairwise, takewhile
 from uuid import UUID
@@ -206,6 +207,13 @@ def test_the_next_fill_completes_an_interrupted_one(database: Database) -> None:
     with database.transaction() as connection:
         connection.run_script("DELETE FROM token")  # tokens are written last, so without them the demo is incomplete
     assert demo.fill(database, KEY, count=200).written == 0
+    assert _recount(database) == (2, 3, 3, 200)
+
+
+def test_two_fills_at_the_same_time_leave_one_demo(database: Database) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        filled = list(threads.map(lambda _: demo.fill(database, KEY, count=200), range(2)))
+    assert filled[0].accesses == filled[1].accesses
     assert _recount(database) == (2, 3, 3, 200)
 
 

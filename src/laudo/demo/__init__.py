@@ -71,6 +71,7 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
     interrupted call wrote is found again, not doubled.
     """
     with database.transaction() as connection:
+        connection.lock(accounts.LOCK)
         usuarios = [_usuario(connection, member) for member in _MEMBERS]
         tokens = [demo_token(key, number) for number in range(1, len(usuarios) + 1)]
         complete = accounts.has_token(connection, hash_token(key, tokens[-1]))
@@ -79,8 +80,11 @@ def fill(database: Database, key: bytes, *, count: int = 10_000, until_ms: int =
         return Demo(accesses, written=0)
     written = _write(database, usuarios, relatorios(count, until_ms=until_ms))
     with database.transaction() as connection:
-        for usuario, token in zip(usuarios, tokens, strict=True):
-            accounts.create_token(connection, usuario.id_usuario, hash_token(key, token), now_ms=_now_ms())
+        connection.lock(accounts.LOCK)
+        hashes = [hash_token(key, token) for token in tokens]
+        if not accounts.has_token(connection, hashes[-1]):  # Another call may have begun at the same time.
+            for usuario, token_hash in zip(usuarios, hashes, strict=True):
+                accounts.create_token(connection, usuario.id_usuario, token_hash, now_ms=_now_ms())
     return Demo(accesses, written)
 
 

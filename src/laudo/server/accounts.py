@@ -16,7 +16,7 @@ from laudo.server.database import Connection, Row
 
 FIRST_CONTA: Final = "principal"
 """Name of the account with which an organization starts."""
-_LOCK: Final = "accounts"
+LOCK: Final = "accounts"
 """Name of the lock that is held while one of these is made: no id is used twice, and what was checked stays true."""
 _MAX_WEBHOOK_LENGTH: Final = 2000
 
@@ -82,7 +82,7 @@ class Level(Enum):
 
 def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = "") -> tuple[Organizacao, Conta]:
     """Make an organization and its first account."""
-    connection.lock(_LOCK)
+    connection.lock(LOCK)
     organizacao = Organizacao(_next_id(connection, "id_organizacao", "organizacao", "conta"), _name(nome), enabled=True)
     _insert(connection, "organizacao", **asdict(organizacao), version=0)
     conta = create_conta(connection, organizacao.id_organizacao, FIRST_CONTA, webhook_url=webhook_url)
@@ -90,7 +90,7 @@ def create_organizacao(connection: Connection, nome: str, *, webhook_url: str = 
 
 
 def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webhook_url: str = "") -> Conta:
-    connection.lock(_LOCK)
+    connection.lock(LOCK)
     _owner(connection, Level.ORGANIZATION, id_organizacao)
     id_conta = _next_id(connection, "id_conta", "conta", "usuario", "token", "facet")
     conta = Conta(id_organizacao, id_conta, _name(nome), _webhook(webhook_url), enabled=True)
@@ -99,7 +99,7 @@ def create_conta(connection: Connection, id_organizacao: int, nome: str, *, webh
 
 
 def create_usuario(connection: Connection, id_conta: int, *, email: str, nome: str) -> Usuario:
-    connection.lock(_LOCK)
+    connection.lock(LOCK)
     id_organizacao = _owner(connection, Level.ACCOUNT, id_conta)
     id_usuario = _next_id(connection, "id_usuario", "usuario", "token")
     usuario = Usuario(id_organizacao, id_conta, id_usuario, _email(email), _name(nome), enabled=True)
@@ -131,7 +131,7 @@ def create_token(
     """Give the user one more token, of which the store gets only the hash."""
     if expires_at is not None and expires_at <= now_ms:
         raise AccountError("the token would already have expired")
-    connection.lock(_LOCK)
+    connection.lock(LOCK)
     if has_token(connection, token_hash):
         raise AccountError("the store already has this token; hint: a revoked token stays revoked, create another one")
     id_organizacao, id_conta = owner_of(connection, id_usuario)
@@ -232,7 +232,7 @@ def _owner(connection: Connection, level: Level, number: int) -> int:
 
 
 def _next_id(connection: Connection, column: str, *tables: str) -> int:
-    """Give a number above all that these tables name, as the row of a number may be lost; the caller holds _LOCK."""
+    """Give a number above all that these tables name, as the row of a number may be lost; the caller holds LOCK."""
     texts = (f"SELECT COALESCE(MAX({column}), 0) FROM {table}" for table in tables)  # noqa: S608 - names of this module
     return 1 + max(int(highest) for [(highest,)] in connection.fetch_each([Statement(text) for text in texts]))
 
