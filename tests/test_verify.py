@@ -304,15 +304,15 @@ DAMAGE = {
     ),
     "an account's version": (
         "UPDATE conta SET version = 0 WHERE id_conta = 2",
-        r"account 2: version is 0 although there are reports",
+        r"account 2: was never counted, since the copy that made it was not finished",
     ),
     "a version below every other": (
         "UPDATE conta SET version = -1 WHERE id_conta = 2",
-        r"account 2: version is -1 although there are reports",
+        r"account 2: was never counted, since the copy that made it was not finished",
     ),
     "an organization's version": (
         "UPDATE organizacao SET version = 0",
-        r"organization 2: version is 0 although there are persons",
+        r"organization 2: was never counted, since the copy that made it was not finished",
     ),
     "items": (
         "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",

@@ -1,10 +1,14 @@
 import json
 import re
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from laudo.server.database import StoreError
+from laudo.server.ingest import uncounted
+from laudo.server.ingest.verify import recount
 from laudo.server.stores import open_store
 from shell import Shell, ndjson, one_line
 
@@ -53,6 +57,33 @@ def test_repair_checks_its_result_in_a_second_pass(laudo: Shell) -> None:
     assert result.stderr.endswith("differences, repaired; a second pass found none\n")
     again = laudo("verify", "--repair")
     assert (again.exit_code, again.stdout, again.stderr) == (0, "", "nothing differs\n")
+
+
+@pytest.mark.parametrize("interrupted", ["conta", "organizacao"])
+def test_an_unfinished_copy_is_to_be_finished_rather_than_repaired(
+    laudo: Shell, monkeypatch: pytest.MonkeyPatch, interrupted: str
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    laudo.prints("import", str(ndjson(laudo.folder, 50)), "--account", "1")
+    target = f"sqlite:///{laudo.folder}/copy.db"
+    laudo.prints("migrate", "--store", target)
+    copy = ("copy", "--from", laudo.store, "--to", target)
+    with monkeypatch.context() as patched:
+        patched.setattr(recount, interrupted, interrupt)
+        assert laudo(*copy).exit_code == 1
+    found = laudo("verify", "--store", target)
+    assert found.exit_code == 1
+    assert "was never counted, since the copy that made it was not finished\n" in found.stdout
+    assert found.stderr.endswith(f" differences; hint: {uncounted.HINT}\n")
+    assert uncounted.HINT.startswith("finish the copy that made it; if you cannot, `laudo verify --repair` there")
+    shutil.copy(laudo.folder / "copy.db", laudo.folder / "repaired.db")
+    repaired = laudo("verify", "--repair", "--store", f"sqlite:///{laudo.folder}/repaired.db")
+    warning = "the copy that made it was not finished, so perhaps not all reports have come"
+    assert (repaired.exit_code, repaired.stderr.endswith(f"; a second pass found none; {warning}\n")) == (0, True)
+    assert laudo(*copy).exit_code == 0
+    assert laudo("verify", "--store", target).stderr == "nothing differs\n"
 
 
 @pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")

@@ -56,10 +56,10 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
         left = _differences(database)
     for difference in left:
         output.note(f"still differs: {difference}")
+    repaired = f"{output.counted(len(found), 'difference')}, {_repaired(found)}"
     second_pass = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
-    output.note(
-        "; ".join([f"{output.counted(len(found), 'difference')}, {_repaired(found)}", second_pass, *_hints(left)])
-    )
+    warning = [_PERHAPS_NOT_ALL] if _has_unfinished_copy(found) else []
+    output.note("; ".join([repaired, second_pass, *warning, *_hints(left)]))
     return DIFFERS if left else 0
 
 
@@ -83,9 +83,19 @@ def _repaired(found: "list[Difference]") -> str:
 
 
 def _hints(found: "list[Difference]") -> list[str]:
-    """Give each remedy once, --repair first."""
+    """Give each remedy once, first what is true of --repair."""
+    from laudo.server.ingest import uncounted
+
+    repair = uncounted.HINT if _has_unfinished_copy(found) else _REPAIR_HINT
     remedies = sorted({difference.remedy or "" for difference in found})
-    return [f"hint: {remedy or _REPAIR_HINT}" for remedy in remedies]
+    return [f"hint: {remedy or repair}" for remedy in remedies]
 
 
+def _has_unfinished_copy(found: "list[Difference]") -> bool:
+    from laudo.server.ingest.verify import UNCOUNTED
+
+    return any(difference.what == UNCOUNTED for difference in found)
+
+
+_PERHAPS_NOT_ALL: Final = "the copy that made it was not finished, so perhaps not all reports have come"
 _REPAIR_HINT: Final = "`laudo verify --repair` rewrites what differs"

@@ -1,4 +1,4 @@
-"""Refuses accounts and organizations that no copy has counted yet, whose counts no other writer could go on with."""
+"""Finds and refuses accounts and organizations that no copy has counted yet: no other writer could go on from there."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,8 +10,8 @@ from laudo.server.database import Connection, StoreError
 
 def require_none(connection: Connection, id_organizacao: int, id_conta: int | None = None, *, where: str = "") -> None:
     """Raise StoreError if an organization, or its account (None for any), is not counted: only a copy may change it."""
-    for owner in _find(connection, id_organizacao, id_conta):
-        raise StoreError(f"{name(owner)}{where} was never counted; {_HINT}")
+    for owner in find(connection, id_organizacao, id_conta):
+        raise StoreError(f"{name(owner)}{where} was never counted; hint: {HINT}")
 
 
 def name(owner: Owner) -> str:
@@ -19,7 +19,8 @@ def name(owner: Owner) -> str:
     return f"account {owner.id_conta}" if owner.id_conta else f"organization {owner.id_organizacao}"
 
 
-def _find(connection: Connection, id_organizacao: int, id_conta: int | None) -> Iterator[Owner]:
+def find(connection: Connection, id_organizacao: int, id_conta: int | None) -> Iterator[Owner]:
+    """Give the organization (as account 0) if it is not counted, and an account (None for any, 0 for none) before."""
     first, last = (0, _LAST) if id_conta is None else (id_conta, id_conta)
     contas = Statement(_CONTAS, (id_organizacao, first, last, id_organizacao))
     organizacao = Statement(_ORGANIZACAO, (id_organizacao, id_organizacao, PESSOA))
@@ -27,8 +28,8 @@ def _find(connection: Connection, id_organizacao: int, id_conta: int | None) -> 
         yield from (Owner(*row) for row in rows)
 
 
-_HINT: Final = (
-    "hint: finish the copy that made it; if you cannot, `laudo verify --repair` there counts what came, perhaps not all"
+HINT: Final = (
+    "finish the copy that made it; if you cannot, `laudo verify --repair` there counts what came, perhaps not all"
 )
 _LAST: Final = 2**63 - 1
 _CONTAS: Final = """

@@ -12,18 +12,19 @@ from laudo.core.resources import PESSOAS, RELATORIOS, Resource
 from laudo.core.sql import Owner, Statement
 from laudo.server import schema
 from laudo.server.database import Connection, Database
-from laudo.server.ingest import counting, words
+from laudo.server.ingest import counting, uncounted, words
 from laudo.server.ingest.progress import OnProgress, Progress
 from laudo.server.ingest.tallies import SIZES, Sizes
 from laudo.server.ingest.verify import facets, items, orphans, pessoas, recount
 from laudo.server.ingest.verify.buckets import Buckets
 from laudo.server.ingest.verify.differences import Difference, limited
 
-__all__ = ["Difference", "repair", "verify"]
+__all__ = ["UNCOUNTED", "Difference", "repair", "verify"]
 
 ITEMS: Final = "items that differ from their columns"
 UNDATED: Final = "reports with an instant outside the years 1 to 9999"
 TOTAL: Final = "total of the list"
+UNCOUNTED: Final = "was never counted, since the copy that made it was not finished"
 NO_INSTANT_REMEDY: Final = "restore from a backup the reports whose items have no instant either"
 
 
@@ -98,7 +99,7 @@ def _conta(connection: Connection, owner: Owner, progress: Progress) -> Iterator
     if total != totals.total():
         yield Difference(**owner._asdict(), what=TOTAL, stored=total, counted=totals.total())
     if totals and version <= 0:
-        yield Difference(**owner._asdict(), what=f"version is {version} although there are reports")
+        yield Difference(**owner._asdict(), what=UNCOUNTED)
     for axis in axes.OF_RELATORIO:
         yield from limited(Buckets(connection, axis, owner).differences(progress, written=version > 0))
     wrong = Counter[tuple[str, str]]()
@@ -121,8 +122,8 @@ def _organizacao(
     for axis in axes.OF_PESSOA:
         buckets = Buckets(connection, axis, Owner(id_organizacao, 0))
         yield from limited(buckets.differences(progress, written=version > 0))
-    if version <= 0 and counted:
-        yield Difference(id_organizacao=id_organizacao, what=f"version is {version} although there are persons")
+    if (version <= 0 and counted) or any(uncounted.find(connection, id_organizacao, 0)):
+        yield Difference(id_organizacao=id_organizacao, what=UNCOUNTED)
 
 
 def _stored(connection: Connection, resource: Resource, owner: Owner) -> tuple[int, int]:
