@@ -65,10 +65,7 @@ def _head(get: Json) -> Json:
         **get,
         "operationId": f"{get['operationId']}_head",
         "summary": f"{get['summary']} Somente os cabeçalhos.",
-        "responses": {
-            status: {key: part for key, part in answers.REFUSALS.get(status, answer).items() if key != "content"}
-            for status, answer in get["responses"].items()
-        },
+        "responses": {status: answers.bare(answer) for status, answer in get["responses"].items()},
     }
 
 

@@ -1,15 +1,17 @@
 """The answers of the document: their headers, the schemas of their bodies, and the refusals."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from laudo.core import errors, query, values
 from laudo.core.errors import ApiError, Kind
-from laudo.core.resources import LISTS, PESSOAS, PROFILE, Field, Resource
+from laudo.core.resources import LISTS, PROFILE, Field, Resource
 
 Json = dict[str, Any]
 
-DOCUMENTED: Final = tuple(kind for kind in errors.TABLE if kind is not errors.NOT_FOUND)
-"""The refusals that a documented route may give."""
+DOCUMENTED: Final = tuple(kind for kind in errors.TABLE if kind not in {errors.INVALID, errors.NOT_FOUND})
+"""The refusals that every route with a token gives alike."""
 
 
 def headers(*names: str) -> Json:
@@ -25,7 +27,18 @@ def content(schema: str, sample: Json | None = None) -> Json:
 
 def refer(*kinds: Kind) -> Json:
     """Refer to the refusals of these kinds."""
-    return {str(kind.status): {"$ref": f"#/components/responses/{kind.status}"} for kind in kinds}
+    return {str(kind.status): {"$ref": f"{_RESPONSES}{kind.status}"} for kind in kinds}
+
+
+def refer_invalid(route: str) -> Json:
+    """Refer to the refusal of parameters by a route, whose example is true of that route."""
+    return {"400": {"$ref": f"{_RESPONSES}400_{route}"}}
+
+
+def bare(answer: Json) -> Json:
+    """Describe an answer without its body."""
+    whole = REFUSALS[answer["$ref"].removeprefix(_RESPONSES)] if "$ref" in answer else answer
+    return {key: part for key, part in whole.items() if key != "content"}
 
 
 def schemas() -> Json:
@@ -50,8 +63,8 @@ def example(resource: Resource, field: Field) -> object:
     return _EXAMPLES.get((resource.name, field.name), field.kind.example)
 
 
-def _refusal(kind: Kind) -> Json:
-    refusal = _sample_refusal() if kind is errors.INVALID else ApiError(kind)
+def _refusal(refusal: ApiError) -> Json:
+    kind = refusal.kind
     validation = {"validation": {"source": "query", "keys": list(refusal.keys)}} if refusal.keys else {}
     sample = {"error": kind.error, "message": refusal.message, **validation, "status_code": kind.status}
     return {
@@ -61,12 +74,12 @@ def _refusal(kind: Kind) -> Json:
     }
 
 
-def _sample_refusal() -> ApiError:
+def _invalid(parse: Callable[[str], object], query_string: str) -> Json:
     """Provoke the refusal of a parameter: its text is not the one in the table of errors."""
     try:
-        query.parse(PESSOAS, "cfp=", max_rows=query.STEP)
+        parse(query_string)
     except ApiError as refusal:
-        return refusal
+        return _refusal(refusal)
     raise AssertionError
 
 
@@ -121,6 +134,7 @@ def _header(description: str, sample: str, *, pattern: str = "", required: bool 
     return {"description": description, "required": required, "schema": schema, "example": sample}
 
 
+_RESPONSES: Final = "#/components/responses/"
 _COMMON_HEADERS: Final = ("X-Request-Id", "X-Content-Type-Options")
 _REFUSAL_HEADERS: Final = {
     401: ("WWW-Authenticate",),
@@ -155,8 +169,16 @@ HEADERS: Final[Json] = {
     "Retry-After": _header("Segundos a aguardar antes de tentar novamente.", "1", pattern="^[0-9]+$"),
 }
 """Every header of an answer, by name."""
-REFUSALS: Final[Json] = {str(kind.status): _refusal(kind) for kind in DOCUMENTED}
-"""Every refusal, by status."""
+_MISSPELT: Final = {"relatorios": "numero_documeto=", "pessoas": "cfp="}
+REFUSALS: Final[Json] = {
+    **{
+        f"400_{each.name}": _invalid(partial(query.parse, each, max_rows=query.STEP), _MISSPELT[each.name])
+        for each in LISTS
+    },
+    "400_usuario": _invalid(query.parse_none, "page="),
+    **{str(kind.status): _refusal(ApiError(kind)) for kind in DOCUMENTED},
+}
+"""Every refusal, by status; that of parameters also by route."""
 
 _EXAMPLES: Final[dict[tuple[str, str], object]] = {
     ("relatorios", "status"): "CONCLUIDO",

@@ -34,6 +34,7 @@ def a_list(resource: Resource, *, max_rows: int) -> Json:
                 "description": "Nada mudou desde a resposta que o ETag identifica.",
                 "headers": answers.headers("Cache-Control", "Vary", "ETag", "Server-Timing"),
             },
+            **answers.refer_invalid(resource.name),
             **answers.refer(*answers.DOCUMENTED),
         },
     }
@@ -51,6 +52,7 @@ def profile() -> Json:
                 "headers": answers.headers("Cache-Control"),
                 "content": answers.content("usuario", {"result": _PROFILE, "status_code": 200}),
             },
+            **answers.refer_invalid("usuario"),
             **answers.refer(*answers.DOCUMENTED),
         },
     }
