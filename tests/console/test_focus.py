@@ -256,6 +256,15 @@ def test_changing_the_page_scrolls_to_the_top(tab: Console) -> None:
     assert tab.page.evaluate("document.querySelector('#titulo').getBoundingClientRect().top > 0")
 
 
+def test_the_links_to_the_pages_beside_keep_the_focus(wide: Console) -> None:
+    wide.enter()
+    for name, page in (("Próxima página", 2), ("Próxima página", 3), ("Página anterior", 2)):
+        wide.page.get_by_role("link", name=name).press("Enter")
+        wide.page.wait_for_url(f"**page={page}")
+        wide.settle()
+        assert wide.page.evaluate(f"{FOCUSED}.getAttribute('aria-label')") == name
+
+
 def test_a_filter_scrolls_to_the_top_and_back_restores_the_position(tab: Console) -> None:
     tab.enter()
     tab.filters()

@@ -27,10 +27,11 @@ export function Pager({ place, total }) {
   const maxRows = useStore((state) => state.maxRows);
   const last = lastPage(place, total);
   const to = (/** @type {number} */ page) => ({ ...place, page, open: "" });
+  // Without keys the link to the next page would become the one to the previous page, move, and lose the focus.
   const step = (/** @type {number} */ page, /** @type {string} */ label, /** @type {"left"|"right"} */ icon) =>
     page < 1 || page > last
-      ? html`<span class="step off" aria-hidden="true"><${Icon} name=${icon} /></span>`
-      : html`<a class="step" href=${hashOf(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
+      ? html`<span key=${icon} class="step off" aria-hidden="true"><${Icon} name=${icon} /></span>`
+      : html`<a key=${icon} class="step" href=${hashOf(to(page))} onClick=${link(to(page))} aria-label=${label} rel=${icon === "left" ? "prev" : "next"}><${Icon} name=${icon} /></a>`;
   return html`<p class="on-paper">Página ${integer(place.page)} de ${integer(last)}</p><nav class="pager" aria-label="Páginas">
     <div class="numbers">
       ${step(place.page - 1, "Página anterior", "left")}
