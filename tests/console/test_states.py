@@ -332,7 +332,16 @@ def test_a_server_error_shows_the_request_id(tab: Console) -> None:
     tab.refusals_expected = True
     tab.intercept(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-1"))
     tab.enter()
-    assert "abc-1" in tab.page.locator(".trouble").inner_text()
+    said = tab.page.locator(".list > .trouble p")
+    assert said.inner_text() == "Erro interno. Requisição abc-1."
+    tab.page.unroute(LISTS)
+    tab.page.get_by_role("button", name="Tentar novamente").click()
+    tab.rows.first.wait_for()
+    tab.intercept(LISTS, answers(500, "Erro interno.", X_Request_Id="abc-2"))
+    tab.page.get_by_role("link", name="Próxima página").click()
+    kept = "Abaixo, os últimos dados recebidos, de outra página ou ordem."
+    said.wait_for()
+    assert said.inner_text() == f"Erro interno. {kept} Requisição abc-2."
 
 
 def test_a_skeleton_is_shown_until_the_first_response_arrives(tab: Console) -> None:

@@ -143,7 +143,7 @@ export function Trouble({ refusal, wait, retry, place, stale = false, other = fa
     <strong>${titles[refusal.kind] ?? titles.server}</strong>
     <p>
       ${refusal.message} ${stale && `Abaixo, os últimos dados recebidos${other ? ", de outra página ou ordem" : ""}.`}
-      ${refusal.requestId && refusal.kind === "server" && html`<span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
+      ${refusal.requestId && refusal.kind === "server" && html` <span class="muted">Requisição <code>${refusal.requestId}</code>.</span>`}
     </p>
     ${refusal.kind !== "invalid" && html`<button type="button" onClick=${retry}>Tentar novamente${wait > 0 && html`<span aria-hidden="true"> (em ${wait} s)</span>`}</button>`}
     ${refusal.kind === "invalid" && place && html`<${ContinueWithout} place=${place} keys=${refusal.keys} />`}
