@@ -48,7 +48,6 @@ export function useList(path, parameters) {
     api()
       .ask(path, parameters, { signal: stop.signal })
       .then(({ body, at }) => {
-        announcer.forget();
         setState({ question, listKey, result: body.result, loading: false, refusal: null, news: null, checked: at, stale: false, other: false });
       })
       .catch((error) => {
@@ -83,7 +82,6 @@ export function useOnce(question, ask) {
     ask(stop.signal)
       .then((value) => {
         if (stop.signal.aborted) return;
-        announcer.forget();
         setFound({ question, repeats, value, refusal: null });
       })
       .catch((error) => {
@@ -208,11 +206,7 @@ let lastAnnounced = { message: "", at: 0 };
 function useAnnouncer(question) {
   const announced = useRef({ question, message: "" });
   if (announced.current.question !== question) announced.current = { question, message: "" };
-  const forget = () => {
-    announced.current.message = "";
-  };
   return {
-    forget,
     /** @param {unknown} error */
     announce(error) {
       const refusal = announceRefusal(error, announced.current.message);
@@ -221,7 +215,7 @@ function useAnnouncer(question) {
     },
     /** @param {() => void} repeat */
     byHand: (repeat) => () => {
-      forget();
+      announced.current.message = "";
       repeat();
     },
   };

@@ -35,7 +35,7 @@ export function Pager({ place, total }) {
   return html`<p class="on-paper">Página ${integer(place.page)} de ${integer(last)}</p><nav class="pager" aria-label="Páginas">
     <div class="numbers">
       ${step(place.page - 1, "Página anterior", "left")}
-      ${numbers(Math.min(place.page, last), last).map((number, index) =>
+      ${numbers(place.page, last).map((number, index) =>
         number
           ? html`<a key=${number} href=${hashOf(to(number))} onClick=${link(to(number))} aria-label=${`Página ${integer(number)}`} aria-current=${number === place.page ? "page" : undefined} data-home=${number === place.page || undefined}>${integer(number)}</a>`
           : html`<span key=${`gap${index}`} class="gap" aria-hidden="true">…</span>`,
