@@ -256,6 +256,18 @@ def test_changing_the_page_scrolls_to_the_top(tab: Console) -> None:
     assert tab.page.evaluate("document.querySelector('#titulo').getBoundingClientRect().top > 0")
 
 
+def test_changing_the_view_scrolls_to_the_top(tab: Console) -> None:
+    """A list that was shown before is as high as it was from the beginning."""
+    tab.enter("#/pessoas")
+    for view in ("Relatórios", "Pessoas"):
+        tab.page.evaluate("scrollTo(0, 200)")
+        assert tab.page.evaluate("scrollY") == 200
+        tab.page.get_by_role("link", name=view, exact=True).click()
+        tab.page.get_by_role("heading", name=view).wait_for()
+        tab.settle()
+    assert tab.page.evaluate("scrollY") == 0
+
+
 def test_the_links_to_the_pages_beside_keep_the_focus(wide: Console) -> None:
     wide.enter()
     for name, page in (("Próxima página", 2), ("Próxima página", 3), ("Página anterior", 2)):

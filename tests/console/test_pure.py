@@ -324,6 +324,8 @@ def test_page_numbers_have_gaps_if_there_are_many_pages(page: Console) -> None:
         (1, 3): [1, 2, 3],
         (5, 9): [1, 0, 4, 5, 6, 0, 9],
         (3, 5): [1, 2, 3, 4, 5],
+        (4, 9): [1, 2, 3, 4, 5, 0, 9],
+        (6, 9): [1, 0, 5, 6, 7, 8, 9],
         (400_000, 400_000): [1, 0, 399_999, 400_000],
     }
     for (at, last), expected in cases.items():

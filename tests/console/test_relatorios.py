@@ -503,6 +503,17 @@ def test_back_and_reload_restore_a_filter_hidden_from_the_address(tab: Console, 
     tab.await_total(total)
 
 
+def test_back_leads_from_a_document_to_the_one_looked_for_before(wide: Console, api: httpx.Client) -> None:
+    """Their addresses are the same."""
+    one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("EMPRESA", "PESSOA"))
+    wide.enter()
+    wide.find(one)
+    wide.find(other)
+    assert wide.page.locator(".chips .value").inner_text() != punctuated(one)
+    wide.page.go_back()
+    wide.page.locator(".chips .value", has_text=punctuated(one)).wait_for()
+
+
 def test_back_restores_the_scroll_position_in_a_longer_list(tab: Console, api: httpx.Client) -> None:
     document = first(api, tipo_pessoa="PESSOA")["numero_documento"]
     tab.enter()

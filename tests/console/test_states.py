@@ -217,6 +217,24 @@ def test_a_lasting_error_is_announced_again_only_after_a_manual_retry(wide: Cons
     wide.until("heard.filter((said) => said === 'Em manutenção.').length === 2")
 
 
+@pytest.mark.parametrize(("address", "asked"), [("", LISTS), ("#/perfil", re.compile("/usuario$"))])
+def test_the_countdown_does_not_replace_a_retry_by_hand(wide: Console, address: str, asked: re.Pattern[str]) -> None:
+    wide.refusals_expected = True
+    wide.lasting.clock.install()
+    wide.intercept(asked, answers(503, "Em manutenção.", Retry_After="2"))
+    wide.enter(address)
+    again = wide.page.get_by_role("button", name="Tentar novamente")
+    again.get_by_text("em 2 s").wait_for()
+    held = wide.hold(asked)
+    again.click()
+    by_hand = wide.await_first(held)
+    for _ in range(3):
+        wide.page.clock.run_for(2_000)
+        wide.page.wait_for_timeout(50)
+    assert held == [by_hand]
+    wide.page.unroute_all(behavior="ignoreErrors")
+
+
 def test_a_failed_search_shows_no_rows_of_the_previous_list(wide: Console, api: httpx.Client) -> None:
     one, other = (first(api, tipo_pessoa=tipo)["numero_documento"] for tipo in ("PESSOA", "EMPRESA"))
     wide.refusals_expected = True
