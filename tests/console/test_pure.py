@@ -387,6 +387,26 @@ def test_more_matrices_can_be_loaded_after_the_counts_have_changed(page: Console
     assert found["rest"] == reports - sum(has[nome] for nome in named)
 
 
+CHANGING = """(async () => {
+    let asked = 0
+    const api = {
+        count: async ({ nome }) => (nome === 'M60' ? 0 : 25),
+        ask: async ({ page }) => {
+            if ((asked += 1) > 99) throw new Error('too many requests')
+            return { paginacao: { total: 2500 + asked }, itens: Array(25).fill({ nome: `M${Number(page) + 9}` }) }
+        },
+    }
+    const { matrices } = await m.countMatrices(api, {}, given)
+    return [matrices.length, matrices.every(({ total }) => total === 25)]
+})()"""
+
+
+@pytest.mark.parametrize(("most", "found"), [(40, 40), (60, 50)])
+def test_matrices_are_counted_once_while_reports_arrive_and_go(page: Console, most: int, found: int) -> None:
+    """The one that would be next, M60, has no reports any more when it is counted."""
+    assert page.run("totals.js", CHANGING.replace("given", str(most))) == [found, True]
+
+
 def test_the_volume_covers_30_days_or_12_months_up_to_the_newest_report(page: Console) -> None:
     newest = "new Date('2026-03-02T02:30:00Z')"  # the evening of 1 March where the analyst is
     for by, parts, begins, ends in (

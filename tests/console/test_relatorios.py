@@ -63,6 +63,13 @@ def test_matrices_are_listed_with_their_counts(tab: Console, api: httpx.Client) 
     tab.await_total(total)
 
 
+def test_the_other_matrices_are_listed_beside_that_of_the_address(wide: Console) -> None:
+    wide.enter("#/relatorios?nome=consultaEmpresaSocios")
+    wide.page.locator(".matriz button").first.wait_for()
+    assert wide.page.locator(".matriz button").count() == 12
+    assert wide.page.locator(".matriz button[aria-pressed=true]").inner_text().startswith("consultaEmpresaSocios")
+
+
 def test_date_filters_use_the_local_time_zone(tab: Console, api: httpx.Client) -> None:
     tab.enter()
     tab.filters()

@@ -85,6 +85,20 @@ def test_the_dashboard_does_not_wait_for_a_long_outage(wide: Console) -> None:
     wide.page.locator(".painel > .trouble").get_by_text("em 60 s").wait_for()
 
 
+def test_the_dashboard_reports_an_outage_that_it_begins_with_at_once(wide: Console) -> None:
+    wide.refusals_expected = True
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=502, body="")
+
+    wide.intercept(LISTS, refuse)
+    wide.enter("#/painel")
+    wide.page.locator(".painel > .trouble").wait_for()
+    assert len(asked) == 1
+
+
 def test_a_loading_message_is_shown_until_the_modules_arrive(wide: Console) -> None:
     held = wide.hold("**/router.js")
     wide.page.goto(wide.base, wait_until="commit")

@@ -60,7 +60,7 @@ function Jump({ place, last }) {
   const { text, wrong, type, setWrong } = useTyped();
   const jump = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const page = /^\s*\d{1,3}(\.?\d{3})*\s*$|^\s*\d+\s*$/.test(text) ? Math.min(Number(text.replaceAll(".", "")), last) : 0;
+    const page = /^\s*\d{1,3}(\.?\d{3})*\s*$/.test(text) ? Math.min(Number(text.replaceAll(".", "")), last) : 0;
     if (!page) return setWrong(`Digite um número de 1 a ${integer(last)}.`);
     go({ ...place, page, open: "" });
     type("");

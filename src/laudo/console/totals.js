@@ -44,7 +44,7 @@ export async function countChoices(api, filters) {
   return Object.fromEntries(await Promise.all(tasks));
 }
 
-/** @typedef {{matrices: {nome: string, total: number}[], rest: number}} Matrices the first matrices, and the number of reports of all others */
+/** @typedef {{matrices: {nome: string, total: number}[], rest: number}} Matrices the first matrices, and the number of reports of all others; below zero if reports were removed during the count */
 
 /**
  * List the first matrices with their numbers of reports. Walks the reports in the order of `nome`, skipping all reports of each matrix.
@@ -72,7 +72,7 @@ export async function countMatrices(api, filters, most, before = { matrices: [],
     matrices.push({ nome: item.nome, total });
     offset += total;
   }
-  return { matrices, rest: Math.max(0, all - offset) };
+  return { matrices, rest: all - offset };
 }
 
 /**
