@@ -301,10 +301,19 @@ def test_pages_are_numbered_and_can_be_jumped_to(tab: Console, api: httpx.Client
     assert tab.hash == "/relatorios?rows=100"
 
 
-def test_no_more_rows_are_offered_than_the_service_gives(wide: Console, api: httpx.Client) -> None:
+@pytest.mark.parametrize(("rows", "offered"), [(25, "25,50"), (75, "25,50,75")])
+def test_no_more_rows_are_offered_than_the_service_gives_or_has_given(
+    wide: Console, api: httpx.Client, rows: int, offered: str
+) -> None:
     wide.intercept("**/openapi.json", most_rows(api, 50))
-    wide.enter()
-    wide.until("[...document.querySelectorAll('.rows option')].map(({ value }) => value).join() === '25,50'")
+    wide.enter(f"#/relatorios?rows={rows}")
+    wide.until("[...document.querySelectorAll('.rows option')].map(({ value }) => value).join() === given", offered)
+    assert wide.page.locator(".rows select").input_value() == str(rows)
+
+
+def test_the_number_of_rows_of_the_address_is_offered_in_its_place(wide: Console) -> None:
+    wide.enter("#/relatorios?rows=125")
+    wide.until("[...document.querySelectorAll('.rows option')].map((one) => one.value).join() === '25,50,100,125,200'")
 
 
 def test_changing_filters_or_order_returns_to_the_first_page(wide: Console) -> None:
@@ -346,6 +355,13 @@ def test_a_page_past_the_end_offers_the_first_and_the_last_page(tab: Console) ->
         tab.page.get_by_role("button", name=f"Ir para a {way}").click()
         tab.rows.first.wait_for()
         assert tab.hash == f"/relatorios{at}"
+
+
+def test_a_page_past_the_end_of_one_page_offers_that_page_once(wide: Console, api: httpx.Client) -> None:
+    wide.enter(f"#/relatorios?numero={first(api)['numero']}&page=2")
+    said = wide.page.locator(".empty")
+    assert "A página 2 está além do fim da lista, que tem 1 página." in said.inner_text()
+    assert said.get_by_role("button").count() == 1
 
 
 def test_the_quick_find_recognizes_pasted_text(tab: Console, api: httpx.Client) -> None:
