@@ -82,7 +82,7 @@ function step(by) {
   const focused = document.activeElement;
   const from = focused?.closest("tbody tr") ?? (isField(focused) ? null : document.querySelector("tr.open, tr.visited"));
   const index = rows.findIndex((row) => from?.contains(row));
-  const found = rows[index < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(index + by, 0), rows.length - 1)];
+  const found = rows[index < 0 ? (by > 0 ? 0 : rows.length - 1) : index + by];
   if (found instanceof HTMLElement) found.focus();
   return true;
 }
