@@ -165,6 +165,16 @@ def test_the_separator_is_that_of_excel_until_another_is_chosen(
     assert wide.page.get_by_label("Separador").input_value() == ","
 
 
+def test_an_export_keeps_no_answers_in_memory(wide: Console, tmp_path: Path) -> None:
+    wide.enter("#/relatorios?status=PENDENTE")
+    wide.page.get_by_role("button", name="Exportar").click()
+    for _ in range(2):
+        exported(wide, tmp_path)
+    asked = [request for request in wide.requests if "rows=1000" in request.url]
+    assert len(asked) == 2
+    assert not any("if-none-match" in request.headers for request in asked)
+
+
 def test_an_export_with_semicolons_punctuates_documents(wide: Console, api: httpx.Client, tmp_path: Path) -> None:
     wide.enter("#/relatorios?resultado=INVALID&sort=numero_documento")
     wide.page.get_by_role("button", name="Exportar").click()
@@ -231,8 +241,9 @@ def test_an_export_shows_its_progress_and_can_be_cancelled(tab: Console) -> None
     tab.page.get_by_role("dialog").wait_for(state="detached")
 
 
-@pytest.mark.parametrize("status", [429, 500])
-def test_an_export_retries_after_a_temporary_error(wide: Console, tmp_path: Path, status: int) -> None:
+@pytest.mark.parametrize("status", [429, 500, None])
+def test_an_export_retries_after_a_temporary_error(wide: Console, tmp_path: Path, status: int | None) -> None:
+    """None stands for a connection that fails."""
     wide.refusals_expected = True
     wide.enter("#/relatorios?status=EM+ANALISE")
     refused: list[str] = []
@@ -240,7 +251,7 @@ def test_an_export_retries_after_a_temporary_error(wide: Console, tmp_path: Path
     def once(route: Any) -> None:  # noqa: ANN401 - Playwright's route
         if "rows=1000" in route.request.url and not refused:
             refused.append(route.request.url)
-            route.fulfill(status=status, headers={"Retry-After": "1"}, body="{}")
+            route.fulfill(status=status, headers={"Retry-After": "1"}, body="{}") if status else route.abort()
         else:
             route.continue_()
 

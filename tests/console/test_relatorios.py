@@ -414,6 +414,8 @@ def test_text_that_cannot_be_searched_is_reported_and_changes_nothing(
     tab.find(text)
     assert "Digite letras ou números para buscar" in tab.page.locator(".find [role=alert]").inner_text()
     assert tab.hash == "/relatorios?status=CONCLUIDO"
+    tab.page.keyboard.press("Tab")
+    tab.page.locator(".find [role=alert]").wait_for(state="detached")  # it would cover the list
     tab.find("maria")
     total = int(api.get("/pessoas", params={"busca": "maria"}).json()["result"]["paginacao"]["total"])
     tab.await_total(total)
@@ -633,6 +635,16 @@ def test_shortcuts_are_off_with_modifier_keys_and_in_dialogs(wide: Console) -> N
     wide.page.keyboard.press("Escape")
     wide.page.keyboard.press("2")
     wide.page.wait_for_url("**/#/pessoas")
+
+
+def test_what_is_typed_after_a_slash_replaces_the_last_search(wide: Console) -> None:
+    wide.enter()
+    box = wide.page.locator("[data-find]")
+    box.fill("maria")
+    wide.rows.first.focus()
+    wide.page.keyboard.press("/")
+    wide.page.keyboard.type("ana")
+    assert box.input_value() == "ana"
 
 
 def test_keys_in_a_field_are_not_shortcuts(wide: Console) -> None:
