@@ -205,9 +205,19 @@ def test_a_file_that_the_disk_takes_only_in_part_is_not_complete(service: Servic
         limited = [sys.executable, "-c", LIMITED, str(whole.stat().st_size - 1), *words]
         done = subprocess.run(limited, env=environ, capture_output=True, text=True, check=False)
         assert (done.returncode, file.exists()) == (1, False)
-        assert done.stderr.startswith("error: File too large; kept: 2000 items; hint: run the same command again")
+        assert done.stderr.startswith(f"error: File too large: {file}.part; kept: 2000 items; hint: run the same")
         subprocess.run([LAUDO, *words], env=environ, check=True, stdout=subprocess.DEVNULL)
     assert file.read_bytes() == whole.read_bytes()
+
+
+def test_a_progress_file_that_the_disk_does_not_take_is_named(service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    with listening(service) as base:
+        environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
+        limited = [sys.executable, "-c", LIMITED, "100", "export", "relatorios", "-o", str(file)]
+        done = subprocess.run(limited, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"error: File too large: {file}.part.json\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_items_missing_from_the_progress_file_are_not_reported_as_kept(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from laudo.cli import output, stdin, usage
+from laudo.cli import files, output, stdin, usage
 
 if TYPE_CHECKING:
     from laudo.client import Laudo
@@ -163,4 +163,4 @@ def _read() -> Access | None:
 def _write(access: Access) -> None:
     path = file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    output.write_atomically(path, json.dumps({"base_url": access.base_url, "token": access.token}))
+    files.write_atomically(path, json.dumps({"base_url": access.base_url, "token": access.token}))

@@ -5,8 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, TextIO
+from typing import Final, NoReturn, TextIO
 
 import click
 
@@ -175,23 +174,6 @@ def note(text: str, *, label: str = "") -> None:
 def counted(number: int, noun: str) -> str:
     """Write a number with its noun; `noun` is the singular."""
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with new_file(part) as stream:
-            stream.write(text.encode())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def new_file(path: Path) -> BinaryIO:
-    """Open a new file that only its owner can read; what was there, perhaps somebody's link, is removed."""
-    path.unlink(missing_ok=True)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def listing(items: Sequence[Item], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from laudo.cli import answers, output
+from laudo.cli import answers, files, output
 from laudo.cli.login import Access
 from laudo.core.resources import Resource
 
@@ -64,7 +64,8 @@ class Part:
             _to_parquet(self._part, self._file, self._names)
             self._part.unlink()
         else:
-            os.fsync(self._stream.fileno())
+            with files.naming(self._part):
+                os.fsync(self._stream.fileno())
             self._part.replace(self._file)
         self._journal.unlink(missing_ok=True)
 
@@ -122,8 +123,9 @@ class Part:
 
     def _append(self, content: bytes) -> None:
         left = memoryview(content)
-        while left:
-            left = left[self._stream.write(left) :]
+        with files.naming(self._part):
+            while left:
+                left = left[self._stream.write(left) :]
         self._bytes += len(content)
 
     def _write_journal(self, items: int, place: "Place | None", *, done: bool) -> None:
@@ -138,7 +140,7 @@ class Part:
             "done": done,
             "place": place,
         }
-        output.write_atomically(self._journal, msgspec.json.encode(journal).decode())
+        files.write_atomically(self._journal, msgspec.json.encode(journal).decode())
         self.items, self.place, self.done = items, place, done
 
     def _read_journal(self) -> Any:  # noqa: ANN401 - made here, since the client is loaded no earlier
@@ -226,7 +228,7 @@ def _to_parquet(part: Path, file: Path, names: list[str]) -> None:
     """Convert lines of JSON to Parquet, a row group for each block read; the file appears when it is complete."""
     temporary = part.with_name(f"{part.name}.parquet")
     try:
-        with output.new_file(temporary) as stream:
+        with files.naming(temporary), files.new_file(temporary) as stream:
             _write_groups(stream, part, names)
             stream.flush()
             os.fsync(stream.fileno())

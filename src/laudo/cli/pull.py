@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import login, output, part, progress, usage
+from laudo.cli import files, login, output, part, progress, usage
 from laudo.cli.options import id_option, opened, with_settings
 from laudo.server.config import Settings
 
@@ -133,4 +133,4 @@ def _matching_state(current: "State", ingest: "Ingest") -> "State":
 def _save(path: Path, state: "State") -> None:
     import msgspec
 
-    output.write_atomically(path, msgspec.json.encode(state).decode())
+    files.write_atomically(path, msgspec.json.encode(state).decode())
