@@ -253,7 +253,7 @@ def test_a_part_with_other_filters_is_refused(run: Run, service: Service, tmp_pa
     result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
     hint = f"remove {tmp_path / 'a.csv.part'} to start over"
     said = "belongs to an export of another list or service, in another format or order, or with other filters"
-    assert f"{said} or another token; hint: {hint}" in one_line(result)
+    assert f"{said}; hint: {hint}" in one_line(result)
     (tmp_path / "a.csv.part").unlink()
     assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
 
@@ -264,16 +264,30 @@ def test_a_part_in_another_format_is_refused(run: Run, service: Service, tmp_pat
     for end in (".part", ".part.json"):
         (tmp_path / f"a.csv{end}").rename(tmp_path / f"a.ndjson{end}")
     result = run("relatorios", "-o", str(tmp_path / "a.ndjson"))
-    assert "in another format or order, or with other filters or another token; hint: remove " in one_line(result)
+    assert "in another format or order, or with other filters; hint: remove " in one_line(result)
     assert not (tmp_path / "a.ndjson").exists()
 
 
-def test_a_part_of_another_token_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_a_part_of_another_token_requires_the_option_token_renewed(
+    run: Run, service: Service, tmp_path: Path, ending: str
+) -> None:
+    file, note = tmp_path / f"a.{ending}", tmp_path / f"a.{ending}.part.json"
+    service.script = [None, refused(401)]
+    run("relatorios", "-o", str(file))
+    hint = f"give --token-renewed if it sees the same account, else remove {file}.part to start over"
+    result = run("relatorios", "-o", str(file), LAUDO_TOKEN="token-of-another-account")
+    assert one_line(result) == f"error: {note} is of another token; hint: {hint}"
+    known = json.loads(note.read_text())
+    note.write_text(json.dumps(known | {"question": known["question"] | {"token": "0" * 64}}))
     service.script = [None, refused(500)]
-    run("relatorios", "-o", str(tmp_path / "a.csv"))
-    result = run("relatorios", "-o", str(tmp_path / "a.csv"), LAUDO_TOKEN="token-of-another-account")
-    assert "with other filters or another token; hint: remove " in one_line(result)
-    assert TOKEN not in (tmp_path / "a.csv.part.json").read_text()
+    assert "kept: 2000 items" in one_line(run("relatorios", "-o", str(file), "--token-renewed"))
+    assert json.loads(note.read_text())["question"] == known["question"]
+    assert TOKEN not in note.read_text()
+    other = run("relatorios", "-o", str(file), "--token-renewed", "--status", "CONCLUIDO")
+    assert "or with other filters; hint: remove " in one_line(other)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert file.read_text("utf-8").count("\n") == len(service.relatorios) + (ending == "csv")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"bytes": "5"}', '{"\xff": 1}'])

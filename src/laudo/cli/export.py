@@ -39,12 +39,17 @@ def export_command(resource: Resource) -> click.Command:
         help=f"File to write; its extension is the format: {', '.join(FORMATS)}.",
     )
     @click.option("--workers", type=Whole(1, 32), default=1, help="Pages to request at a time.  [default: 1]")
+    @click.option(
+        "--token-renewed",
+        is_flag=True,
+        help="Resume although another token began the export; both must see the same account.",
+    )
     @filters.filters(resource)
-    def run(*, file: Path, workers: int, **options: Any) -> None:  # noqa: ANN401 - what click gives
+    def run(*, file: Path, workers: int, token_renewed: bool, **options: Any) -> None:  # noqa: ANN401 - what click gives
         parameters = filters.pop_given(resource, options)
         access = login.access()
         with access.client() as client:
-            part = Part(file, resource, access=access, question=parameters)
+            part = Part(file, resource, access=access, question=parameters, token_renewed=token_renewed)
             with part.opened():
                 _fetch(client, resource, part, workers=workers, parameters=parameters)
                 part.finish()

@@ -23,13 +23,24 @@ Encode = Callable[[list[dict[str, Any]], list[str]], bytes]
 
 
 class Part:
-    """One export with one token, written by one process at a time.
+    """One export of what one account sees, written by one process at a time.
 
     It grows in a file beside its final name. Once `write` returns, its batch is kept when the same export runs again.
     """
 
-    def __init__(self, file: Path, resource: Resource, *, access: Access, question: Mapping[str, object]) -> None:
-        """Raises Failure if the file is standard output, or its name has no known ending or is nothing else."""
+    def __init__(
+        self,
+        file: Path,
+        resource: Resource,
+        *,
+        access: Access,
+        question: Mapping[str, object],
+        token_renewed: bool = False,
+    ) -> None:
+        """`token_renewed` continues what another token has begun.
+
+        Raises Failure if the file is standard output, or its name has no known ending or is nothing else.
+        """
         if file.name.lower() in FORMATS:
             raise output.Failure(f"{file} is only an extension; hint: {file.with_name(resource.name + file.name)}")
         if str(file) in ("-", "/dev/stdout"):
@@ -46,6 +57,7 @@ class Part:
         self._names = [field.name for field in resource.fields]
         self._encode = FORMATS[self._format]
         self._question = {"list": resource.name, "format": self._format, **access.identity(), **question}
+        self._token_renewed = token_renewed
         self.items = 0
         self.place: Place | None = None
         self.done = False
@@ -108,9 +120,12 @@ class Part:
             raise output.Failure(f"{self._part} is not a file of `laudo export`; hint: remove it, or name another file")
         if journal is None or not journal.items or size < journal.bytes:
             return
-        if journal.question != self._question:
+        if journal.question | {"token": self._question["token"]} != self._question:
             text = "belongs to an export of another list or service, in another format or order, or with other filters"
-            raise output.Failure(f"{self._journal} {text} or another token; hint: remove {self._part} to start over")
+            raise output.Failure(f"{self._journal} {text}; hint: remove {self._part} to start over")
+        if journal.question != self._question and not self._token_renewed:
+            hint = f"give --token-renewed if it sees the same account, else remove {self._part} to start over"
+            raise output.Failure(f"{self._journal} is of another token; hint: {hint}")
         self._bytes, self.items, self.done, self.place = journal.bytes, journal.items, journal.done, journal.place
         self.resumed, self.began = True, journal.began
         self._stream.truncate(self._bytes)
