@@ -290,6 +290,13 @@ def test_a_part_of_another_token_requires_the_option_token_renewed(
     assert file.read_text("utf-8").count("\n") == len(service.relatorios) + (ending == "csv")
 
 
+def test_an_invalid_progress_file_without_a_part_stays_alone(run: Run, tmp_path: Path) -> None:
+    note = tmp_path / "a.csv.part.json"
+    note.write_text("mine")
+    assert run("relatorios", "-o", str(tmp_path / "a.csv")).exit_code == 2
+    assert (list(tmp_path.iterdir()), note.read_text()) == ([note], "mine")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"bytes": "5"}', '{"\xff": 1}'])
 def test_an_invalid_progress_file_is_reported_and_its_part_kept(run: Run, tmp_path: Path, text: str) -> None:
     part, note = tmp_path / "a.csv.part", tmp_path / "a.csv.part.json"

@@ -91,7 +91,12 @@ class Part:
             if path.exists() and not path.is_file():
                 raise output.Failure(f"{path} is not a file; hint: remove it")
         with _open_locked(self._part, f"another export is writing {self._part}") as self._stream:
-            self._resume()
+            try:
+                self._resume()
+            except output.Failure:
+                if not os.fstat(self._stream.fileno()).st_size:  # It was made just now; the journal may be another's.
+                    self._part.unlink()
+                raise
             self._part.chmod(0o600)
             hint = f"run the same command again to resume, or remove {self._part} to start over"
             resumable = output.resumable(
