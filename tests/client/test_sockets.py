@@ -542,6 +542,25 @@ def test_cancelled_calls_do_not_use_up_connections(monkeypatch: pytest.MonkeyPat
         assert repr(awaiting.run(ask(base))) == "(Usuario(id_organizacao='7'), set())"
 
 
+def test_a_call_cancelled_at_any_step_leaves_no_connection_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laudo.client.awaited._CANCEL_DELAY", 0)
+
+    async def ask(base: str, steps: int) -> list[str]:
+        client = AsyncLaudo(base, "token", limits=Limits(deadline=10 * PATIENCE, retries=0))
+        task = asyncio.create_task(client.usuario())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+        pool = client._loop_state.transport._pool  # type: ignore[attr-defined]
+        in_use = [repr(each) for each in pool.connections if not (each.is_idle() or each.is_closed())]
+        await client.close()
+        return in_use
+
+    with conversing() as (base, _):
+        assert {steps: found for steps in range(40) if (found := awaiting.run(ask(base, steps)))} == {}
+
+
 def test_close_ends_the_connections_although_the_client_is_kept() -> None:
     ended = threading.Event()
 

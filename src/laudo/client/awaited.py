@@ -16,7 +16,7 @@ from laudo.client.calls import Body, Call, I, ListCall, Listed, Unchanged, Usuar
 from laudo.client.errors import AnswerError, LaudoError, StatusError
 from laudo.client.items import Pessoa, PessoaFilters, Relatorio, RelatorioFilters, Usuario
 from laudo.client.retries import PATIENCE, Attempts, Budget, Limits, Timing, check_count
-from laudo.client.transports import Network
+from laudo.client.transports import Network, Step
 from laudo.client.walk import Batch, Place, Walk
 from laudo.client.watch import Watch
 
@@ -219,21 +219,26 @@ class AsyncLaudo:
 
     async def _try(self, call: Call[A], attempts: Attempts) -> A | Unchanged | LaudoError:
         """Send once; a failure is returned, not raised."""
-        exchange = asyncio.create_task(self._exchange(call, attempts.timeout()))
+        step = Step()
+        exchange = asyncio.create_task(self._exchange(call, attempts.timeout(), step))
         try:
             await asyncio.wait((exchange,), timeout=attempts.left)
             return exchange.result() if exchange.done() else failures.timed_out(self._wire.base_url)
         finally:
-            self._abandon(exchange)
+            self._abandon(exchange, step)
 
-    async def _exchange(self, call: Call[A], timeouts: dict[str, float | None]) -> A | Unchanged | LaudoError:
+    async def _exchange(
+        self, call: Call[A], timeouts: dict[str, float | None], step: Step
+    ) -> A | Unchanged | LaudoError:
         """Ask, and read the answer: httpx's exceptions, which hold the address, end here."""
         state = self._loop_state
         try:
             async with state.slots:
                 if self._closed:
                     raise RuntimeError(errors.CLOSED)
-                response = await state.transport.handle_async_request(self._wire.request(call, timeouts))
+                request = self._wire.request(call, timeouts)
+                request.extensions["trace"] = step.note
+                response = await state.transport.handle_async_request(request)
                 try:
                     body = Body(response)
                     async for part in response.aiter_bytes():
@@ -244,17 +249,14 @@ class AsyncLaudo:
             return failures.unanswered(self._wire.base_url, error, proxy=self._proxy)
         return self._wire.answer(call, response.status_code, response.headers, body.whole())
 
-    def _abandon(self, exchange: asyncio.Task[Any]) -> None:
-        """End an exchange that nobody waits for any more, after a delay.
-
-        httpcore never frees a connection whose exchange is cancelled as it begins or ends (encode/httpcore#1093).
-        """
+    def _abandon(self, exchange: asyncio.Task[Any], step: Step) -> None:
+        """End an exchange that nobody waits for any more, after a delay: it may still leave a connection to reuse."""
         if exchange.done():
             self._forget(exchange)
         else:
             self._loop_state.abandoned.add(exchange)
             exchange.add_done_callback(self._forget)
-            asyncio.get_running_loop().call_later(_CANCEL_DELAY, exchange.cancel)
+            asyncio.get_running_loop().call_later(_CANCEL_DELAY, _cancel, exchange, step)
 
     def _forget(self, exchange: asyncio.Task[Any]) -> None:
         self._loop_state.abandoned.discard(exchange)
@@ -284,5 +286,14 @@ class _LoopState:
         self.abandoned: set[asyncio.Task[Any]] = set()
 
 
+def _cancel(exchange: asyncio.Task[Any], step: Step) -> None:
+    """Cancel an exchange, as soon as it can be."""
+    if step.is_cancellable:
+        exchange.cancel()
+    elif not exchange.done():
+        asyncio.get_running_loop().call_later(_CANCEL_PAUSE, _cancel, exchange, step)
+
+
 _CANCEL_DELAY: Final = 1.0
-"""How many seconds later an abandoned exchange is cancelled: by then cancelling does no harm to most."""
+"""How many seconds later an abandoned exchange is cancelled."""
+_CANCEL_PAUSE: Final = 0.01

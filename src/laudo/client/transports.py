@@ -116,6 +116,22 @@ class ForkSafeTransport(httpx.BaseTransport):
             self._transport.close()
 
 
+class Step:
+    """What httpcore is doing in an exchange.
+
+    It never frees a connection if it is cancelled between two steps, or in the one that frees it: encode/httpcore#1093.
+    """
+
+    __slots__ = ("is_cancellable",)
+
+    def __init__(self) -> None:
+        self.is_cancellable = True
+
+    async def note(self, name: str, _info: object) -> None:
+        """Take a name such as `http11.receive_response_headers.started`."""
+        self.is_cancellable = name.endswith(".started") and "response_closed" not in name
+
+
 def has_valid_host(url: httpx.URL) -> bool:
     """Tell whether a URL has a host name that can be looked up and a possible port; may raise ValueError if not."""
     return bool(_HOST(url.raw_host) and url.host) and (url.port is None or url.port in _PORTS)
