@@ -1,5 +1,6 @@
 import fcntl
 import json
+import resource
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -237,6 +238,17 @@ def test_an_existing_names_file_becomes_readable_by_its_owner_only(run: Run, lau
     assert run().exit_code == 2
     assert file.stat().st_size
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_full_disk_leaves_no_empty_names_file(run: Run, laudo: Shell, service: Service) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    service.after = lambda _asked: resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        result = run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "cannot use the file of names" in one_line(result)
+    assert pulled(laudo) == []
 
 
 @pytest.mark.parametrize("made", ["CREATE TABLE mine (a)", "CREATE TABLE nome (a)", "PRAGMA user_version = 7"])

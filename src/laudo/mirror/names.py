@@ -50,8 +50,17 @@ class Names:
 
     def _open(self) -> sqlite3.Connection:
         """Open the file; one that is neither empty nor holds just our table is left alone."""
-        if not self._path.exists():
+        is_new = not self._path.exists()
+        if is_new:
             self._path.touch(mode=0o600)
+        try:
+            return self._prepared()
+        except StoreError:
+            if is_new:  # The disk is full.
+                self._path.unlink(missing_ok=True)
+            raise
+
+    def _prepared(self) -> sqlite3.Connection:
         with self._as_store_errors():
             with closing(sqlite3.connect(self._path)) as probe:
                 found = [row[0] for row in probe.execute("SELECT sql FROM sqlite_master")]
