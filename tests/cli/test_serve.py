@@ -361,6 +361,16 @@ def test_demo_prints_a_curl_command_and_the_same_on_the_next_run(fresh: Shell) -
     assert [result.stderr.count(told) for result in (first, again)] == [0, 1]
 
 
+@pytest.mark.parametrize("refusing", [("token", "revoke", "1"), ("account", "disable", "1")])
+def test_demo_says_that_its_token_is_refused(fresh: Shell, refusing: tuple[str, ...]) -> None:
+    words = ("demo", "--no-serve", "--count", "10", "--store", fresh.store)
+    first = fresh(*words)
+    fresh.prints(*refusing)
+    again = fresh(*words)
+    assert [("the token is refused" in result.stderr) for result in (first, again)] == [False, True]
+    assert (again.exit_code, again.stdout) == (0, first.stdout)
+
+
 def test_demo_creates_the_folder_of_its_store(empty: Shell) -> None:
     empty.prints("demo", "--no-serve", "--count", "1", "--store", f"sqlite:///{empty.folder}/new/demo.db")
     assert (empty.folder / "new/demo.db").exists()

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 DEMO_STORE: Final = "sqlite:///demo.db"
 _NEWER: Final = "the store is newer than this version of laudo, which may serve it but not write reports to it"
+_REFUSED: Final = (
+    "the token is refused: it was revoked, or its user, account or organization is disabled; "
+    "hint: create another token, or enable them again"
+)
 
 _SERVE: Final = """
 \b
@@ -155,7 +159,7 @@ def _check_until(until_ms: int | None) -> None:
 
 def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     from laudo import demo as invented
-    from laudo.server import stores
+    from laudo.server import callers, stores, tokens
 
     if file := stores.file_path(settings.store):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -164,9 +168,13 @@ def _fill(settings: Settings, count: int, until_ms: int | None) -> "Demo":
     until_ms = time.time_ns() // 1_000_000 if until_ms is None else until_ms
     with opened(settings, write=True, distributed=False) as store:
         filled = invented.fill(store, key, count=count, until_ms=until_ms)
+        token = filled.accesses[0].token
+        works = callers.caller_of(store, tokens.hash_token(key, token), now_ms=time.time_ns() // 1_000_000)
     if not filled.written:
         output.note("the store was filled before and is left as it is; hint: for another --count, give another --store")
-    base, token = serving.base_url(settings), filled.accesses[0].token
+    if not works:
+        output.note(_REFUSED)
+    base = serving.base_url(settings)
     click.echo(f"base URL  {base}")
     click.echo(f"token     {token}")
     click.echo(f"try       curl -H 'Authorization: {token}' '{base}/relatorios?tipo_pessoa=PESSOA'")
