@@ -154,7 +154,7 @@ def _write(store: Store) -> list[Account]:
         ingest.write([replace(each, atualizado_em=each.atualizado_em + 2, status="CONCLUIDO") for each in reports[::5]])
         ingest.delete([each.numero for each in reports[::4]])
         assert ingest.note_pull() == ingest.pulled()
-        assert ingest.nome("") is None
+        assert ingest.nomes([""]) == {}
         _remove(store.database, account, reports)
     return made
 

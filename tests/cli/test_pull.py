@@ -400,6 +400,21 @@ def test_a_rename_during_a_pull_is_stored_by_the_next_pull_at_the_latest(
     assert names(laudo)[cpf(5)] == "Nome Novo"
 
 
+def test_a_rename_by_a_report_that_the_token_does_not_see_is_stored(run: Run, laudo: Shell, service: Service) -> None:
+    assert run().exit_code == 0
+    changed = {"nome": "Nome Novo", "atualizado_em": "2026-02-01T00:00:00.000Z"}
+    other_account = pessoa(0, cpf=cpf(900), nome="Outra Pessoa", atualizado_em="2026-02-01T00:00:00.000Z")
+    service.pessoas = [person(5) | changed, other_account, *(each for each in service.pessoas if each != person(5))]
+    asked = len(service.requests)
+    assert run().stdout.startswith("0 inserted, 4 updated, 301 unchanged, ")  # all four are about that person
+    filters = [each.url.params.get("numero_documento") for each in service.requests[asked:]]
+    assert filters == [None, None, cpf(5)]
+    assert names(laudo) == {cpf(number): f"Pessoa {number}" for number in range(700)} | {cpf(5): "Nome Novo"}
+    asked = len(service.requests)
+    assert run().stdout.startswith("0 inserted, 0 updated, 301 unchanged, ")
+    assert len(service.requests) - asked == 2
+
+
 @pytest.mark.engines("sqlite", reason="PostgreSQL maintains its index of words by itself")
 def test_an_old_name_leaves_no_bytes_in_the_file_after_a_rename(run: Run, laudo: Shell, service: Service) -> None:
     service.relatorios = [relatorio(1, numero_documento=cpf(1))]

@@ -1,6 +1,6 @@
 """Mirrors a service of this contract into an account of the local store: first all of it, then only what changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -168,8 +168,10 @@ class Mirror:
         began = datetime.now(UTC)
         newest = min(known, began)
         since = max(newest, _EARLIEST + MARGIN) - MARGIN
+        renamed: dict[str, str] = {}
         for people in _tracked("pessoas", self._client.pessoas_in_batches(), on_progress):
             self._names.add(people.itens)
+            renamed |= self._renamed({item.cpf: item.nome for item in people.itens if item.atualizado_em >= since})
             if any(item.atualizado_em < since for item in people.itens):
                 break
         for batch in _tracked("relatorios", self._client.relatorios_in_batches(), on_progress):
@@ -177,8 +179,22 @@ class Mirror:
             newest = max((newest, *_instants(batch)))
             if any(item.atualizado_em < since for item in batch.itens):
                 break
+        for cpf in self._renamed(renamed):
+            self._write_anew(cpf)
         self._state.since = min(newest, began)
         self._save_state()
+
+    def _renamed(self, listed: Mapping[str, str]) -> dict[str, str]:
+        """Give those of the listed names, by CPF, that are other than the store's."""
+        known = self._ingest.nomes(list(listed))
+        return {cpf: nome for cpf, nome in listed.items() if nome and known.get(cpf, nome) != nome}
+
+    def _write_anew(self, cpf: str) -> None:
+        """Write a person's newest reports with the new name: it came with a report that this token does not see."""
+        with suppress(ParameterError):  # It is not in the form of a CPF.
+            listed = self._client.relatorios(numero_documento=cpf)
+            itens = tuple(item for item in listed.itens if item.numero_documento == cpf)
+            self._write(Batch(itens, self.summary.total, None))
 
     def _save_place(self, name: str, place: Place | None) -> None:
         self._state.list, self._state.place = name, place
@@ -226,7 +242,7 @@ class Mirror:
         """
         with suppress(ParameterError):  # It is not in the form of a CPF.
             self._names.add(self._client.pessoas(cpf=cpf).itens)
-        return self._names.find({cpf}).get(cpf) or self._ingest.nome(cpf) or UNNAMED
+        return self._names.find({cpf}).get(cpf) or self._ingest.nomes([cpf]).get(cpf) or UNNAMED
 
 
 def _tracked(name: str, batches: Iterator[Batch[I]], on_progress: OnProgress) -> Iterator[Batch[I]]:

@@ -81,10 +81,11 @@ class Ingest:
         """Note that a pull has come this far; raises StoreError if that is before what was written here."""
         return in_transaction(self._database.transaction, self._note_pull)
 
-    def nome(self, cpf: str) -> str | None:
-        """Give the name by which the account's organization knows a person."""
-        found = self._database.fetch(Statement(_NOME, (self.owner.id_organizacao, cpf)))
-        return found[0][0] if found else None
+    def nomes(self, cpfs: Sequence[str]) -> dict[str, str]:
+        """Give, by CPF, the names by which the account's organization knows these persons."""
+        with self._database.snapshot() as connection:
+            text = f"{_NOMES} AND {connection.dialect.member('cpf')}"
+            return dict(connection.fetch(Statement(text, (self.owner.id_organizacao, list(cpfs)))))
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -189,7 +190,7 @@ class Ingest:
 
 _UNKNOWN: Final = Versions(-1, -1)
 _OWNER: Final = "SELECT id_organizacao FROM conta WHERE id_conta = ?"
-_NOME: Final = "SELECT nome FROM pessoa WHERE id_organizacao = ? AND cpf = ?"
+_NOMES: Final = "SELECT cpf, nome FROM pessoa WHERE id_organizacao = ?"
 _VERSIONS: Final = """
 SELECT conta.version, organizacao.version FROM conta JOIN organizacao USING (id_organizacao)
 WHERE id_organizacao = ? AND id_conta = ?
