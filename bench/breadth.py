@@ -1,4 +1,4 @@
-"""What grows with other things than an account's reports: a person's reports, accounts, tokens, words of names.
+"""What grows with other things than an account's reports: accounts, tokens, combinations of fields, words of names.
 
     python bench/breadth.py
     python bench/breadth.py --only accounts --sizes 1k,10k
@@ -22,13 +22,14 @@ from flat import Asker, parsed
 from flat import number as size_of
 from inside import Client
 from laudo.core.documents import cpf_digits
-from laudo.core.resources import PESSOAS
+from laudo.core.resources import PESSOAS, RELATORIOS
 from laudo.core.sql import Owner
 from laudo.demo import invent
 from laudo.server import accounts, app, migrations
 from laudo.server.config import Settings
 from laudo.server.database import Database
 from laudo.server.ingest import removal
+from laudo.server.ingest.copying import Copy
 from laudo.server.ingest.records import Relatorio
 from laudo.server.ingest.removal import Removal
 from laudo.server.ingest.verify import verify
@@ -41,6 +42,8 @@ Measured = Iterator[tuple[str, float]]
 _KEY: Final = bytes(32)
 _BATCH: Final = 1000
 _ERASED: Final = 100
+_LEFT: Final = 100
+_NUMERO: Final = "00000000-0000-4000-8000-000000000001"
 _VOCABULARY: Final = [f"{first}{second}ra" for first in "bcdfglmnpr" for second in ("a", "e", "i", "o", "u")]
 
 
@@ -73,7 +76,7 @@ def _of_one_person(database: Database, _url: str, size: int) -> Measured:
 
 
 def _accounts(database: Database, _url: str, size: int) -> Measured:
-    """Find, erase, prune and verify in an organization whose accounts have one report each."""
+    """Find, erase, prune, verify, delete and copy in an organization whose accounts have one report each."""
     first = _organization(database)
     with database.transaction() as connection:
         for _ in range(size - 1):
@@ -89,6 +92,48 @@ def _accounts(database: Database, _url: str, size: int) -> Measured:
     yield f"erase {_ERASED} documents that nobody has", _cpu(lambda: list(removing.delete_documents(absent)))
     yield "prune nothing", _cpu(lambda: list(removing.delete_before(0)))
     yield "verify", _cpu(lambda: list(verify(database)))
+    person = replace(reports[0], numero=_NUMERO, numero_documento=_cpf(1), tipo_pessoa="PESSOA", nome_pessoa="Pessoa")
+    ingest = Ingest(database, first.id_conta)
+    ingest.write([person])
+    yield "delete a person's newest report", _cpu(lambda: ingest.delete([person.numero]))
+    with TemporaryDirectory() as folder, closing(open_store(f"sqlite:///{Path(folder) / 'copy.db'}", write=True)) as to:
+        migrations.migrate(to)
+        yield "copy", _cpu(lambda: _copy(Copy(database, to)))
+
+
+def _copy(copy: Copy) -> None:
+    copy.copy_callers()
+    copy.copy_reports()
+    copy.count()
+    list(copy.compare())
+    copy.verify()
+
+
+def _combinations(database: Database, url: str, size: int) -> Measured:
+    """Give each report a `nome` of its own, and then delete almost all: their combinations stay, emptied."""
+    owner = _organization(database)
+    reports = [replace(each, nome=f"modelo{number:06}") for number, each in enumerate(invent.relatorios(size))]
+    _write(database, owner, reports)
+    yield from _of_combinations(database, Built(url, owner, 0, 0), reports[-1], "in use")
+    deleted = [each.numero for each in reports[_LEFT:]]
+    ingest = Ingest(database, owner.id_conta)
+    for start in range(0, len(deleted), _BATCH):
+        ingest.delete(deleted[start : start + _BATCH])
+    yield from _of_combinations(database, Built(url, owner, 0, 0), reports[0], "emptied")
+
+
+def _of_combinations(database: Database, built: Built, report: Relatorio, state: str) -> Measured:
+    newer = replace(report, atualizado_em=report.atualizado_em + 1)
+    yield f"first report of a writer, {state}", _cpu(lambda: Ingest(database, built.owner.id_conta).write([newer]))
+    with closing(open_store(built.url)) as reading:
+        asker = Asker(reading, built)
+        asker.answer(parsed(RELATORIOS, "", 1))
+        filtered = parsed(RELATORIOS, "tipo_pessoa=PESSOA", 1)
+        yield f"first filter after a write, {state}", _cpu(lambda: asker.answer(filtered))
+        yield f"a filter again, {state}", _cpu(lambda: asker.answer(filtered))
+    with database.transaction() as connection:
+        made = partial(accounts.create_conta, connection, built.owner.id_organizacao, "Filial")
+        yield f"make an account, {state}", _cpu(made)
 
 
 def _tokens(database: Database, url: str, size: int) -> Measured:
@@ -155,6 +200,7 @@ def _cpu(work: Callable[[], object]) -> float:
 SUBJECTS: Final = {
     "reports of one person": (_of_one_person, "5k,50k"),
     "accounts": (_accounts, "300,3k"),
+    "combinations": (_combinations, "3k,30k"),
     "tokens": (_tokens, "3k,30k"),
     "persons": (_persons, "3k,30k"),
 }
