@@ -1177,6 +1177,18 @@ def test_requests_fail_at_once_after_one_waited_for_a_hung_server(
             store.fetch(ONE)
 
 
+def test_requests_fail_at_once_after_one_waited_for_a_silent_host(
+    server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_PAUSE_SECONDS", PATIENCE)
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as refusing:
+        refusing.bind(("127.0.0.1", 0))
+        hosts = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in (silent, refusing))
+        store = opened(url=f"postgresql://postgres:{server.password}@{hosts}/postgres")
+        with pytest.raises(Unavailable, match="did not answer a moment ago"):
+            store.fetch(ONE)
+
+
 def test_one_request_at_a_time_probes_a_server_after_its_rest(
     server: Server, opened: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
 ) -> None:

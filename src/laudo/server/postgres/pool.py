@@ -18,6 +18,8 @@ from laudo.server.postgres.slots import Slots
 
 _PAUSE_SECONDS: Final = 0.5
 _NO_PAUSE: Final = 0.0
+_SLOW_SECONDS: Final = 1
+"""A failure to connect that takes longer means that one of the URL's hosts is silent, even if another one refuses."""
 _BUSY: Final = "every connection to PostgreSQL is in use; try again, or raise pool_size"
 _PAUSED: Final = "PostgreSQL did not answer a moment ago; check the server and the network"
 
@@ -26,8 +28,8 @@ class Pool:
     """Lends sessions, the most recently used one first, so that few stay open when there is little to do.
 
     After a session was lost, older ones are not used again: the server has been restarted, or has ended all of them.
-    After a server did not answer in time, requests are refused at once for half a second, the pause. Then one thread
-    tries, and the others are still refused until it succeeds, so that not all of them hang.
+    After a server, or one of the URL's hosts, did not answer in time, requests are refused at once for half a second,
+    the pause. Then one thread tries, and the others are still refused until it succeeds, so that not all of them hang.
     """
 
     def __init__(self, make: Callable[[], Session], bounds: Bounds) -> None:
@@ -102,11 +104,12 @@ class Pool:
 
     def _new_session(self) -> Session:
         generation = self._start_attempt()
-        pause_ends = _NO_PAUSE
+        pause_ends, began = _NO_PAUSE, monotonic()
         try:
             session = self._make()
-        except Hung:
-            pause_ends = monotonic() + _PAUSE_SECONDS
+        except Unavailable as error:
+            if isinstance(error, Hung) or monotonic() - began > _SLOW_SECONDS:
+                pause_ends = monotonic() + _PAUSE_SECONDS
             raise
         finally:
             self._pause_ends = pause_ends
