@@ -25,7 +25,7 @@ from forwarding import Forwarding
 from laudo.core.sql import Statement
 from laudo.server import app, heartbeats, migrations, roles
 from laudo.server.config import Settings
-from laudo.server.database import Bounds, Connection, Served, Slow, StoreError, Unavailable, read
+from laudo.server.database import Bounds, Connection, Lost, Served, Slow, StoreError, Unavailable, read
 from laudo.server.heartbeats import Server as Watched
 from laudo.server.heartbeats import Watch
 from laudo.server.replicas import Replicas
@@ -667,6 +667,33 @@ def test_a_snapshot_of_a_damaged_server_is_retried_on_another(opened: Open) -> N
         return seen[-1]
 
     assert read(opened(), work) == seen[1] != seen[0]
+
+
+@pytest.mark.parametrize("between", [True, False], ids=["between statements", "in a statement"])
+def test_a_snapshot_ended_by_a_replica_that_replays_names_the_setting(cluster: Cluster, *, between: bool) -> None:
+    primary, replica = cluster.primary, cluster.replicas[0]
+    replica.execute("ALTER SYSTEM SET max_standby_streaming_delay = 0")
+    replica.execute("SELECT pg_reload_conf()")
+    primary.execute("CREATE TABLE held ()")
+    replica.catch_up(primary)
+    try:
+        until(lambda: replica.execute("SHOW max_standby_streaming_delay") == [("0",)])
+        with (
+            closing(open_store(replica.url())) as database,
+            database.snapshot() as connection,
+            ThreadPoolExecutor(1) as other,
+        ):
+            connection.fetch(Statement("SELECT FROM held"))
+            dropped = other.submit(primary.execute, "DROP TABLE held")
+            if between:
+                dropped.result(PATIENCE)
+                replica.catch_up(primary)
+            with pytest.raises(Lost, match=r"replay of changes; ask the primary, .* \(SQLSTATE 40001\)"):
+                connection.fetch(Statement(f"SELECT pg_sleep({PATIENCE})"))
+    finally:
+        primary.execute("DROP TABLE IF EXISTS held")
+        replica.execute("ALTER SYSTEM RESET max_standby_streaming_delay")
+        replica.execute("SELECT pg_reload_conf()")
 
 
 def test_a_hanging_replica_delays_a_request_and_is_then_not_used(opened: Open, cluster: Cluster) -> None:

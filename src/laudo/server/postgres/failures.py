@@ -43,8 +43,8 @@ def failed(result: PGresult) -> Exception:
         return StoreError(f"{_POLICY} (SQLSTATE {code})")
     if code == "42501" and _SCHEMA_DENIED.search(message):
         return StoreError(f"{_CREATE} (SQLSTATE {code})")
-    if _is_concurrent_change(result, code):
-        return RolledBack(f"{_ROLLED_BACK} (SQLSTATE {code})")
+    if text := _rolled_back(result, code):
+        return RolledBack(f"{text} (SQLSTATE {code})")
     for start in (code, code[:2]):
         if start in _CODES:
             kind, text = _CODES[start]
@@ -79,11 +79,13 @@ def require_supported(libpq: PGconn, store: str) -> None:
         raise StoreError(f"{store}: the database has the encoding {encoding}: create one with ENCODING 'UTF8'")
 
 
-def _is_concurrent_change(result: PGresult, code: str) -> bool:
-    """Tell whether another session has just made or changed the same thing, such as a role, in the catalogs."""
+def _rolled_back(result: PGresult, code: str) -> str:
+    """Tell what to say if a replica has cancelled a statement, or if another session has changed the same catalogs."""
     function = result.error_field(pq.DiagnosticField.SOURCE_FUNCTION)
+    if code == "40001" and function in _INTERRUPTS:
+        return _HELD_UP
     is_catalog = result.error_field(pq.DiagnosticField.SCHEMA_NAME) == b"pg_catalog"
-    return (code, function) in _CONCURRENT_CHANGES or (code == "23505" and is_catalog)
+    return _ROLLED_BACK if (code, function) in _CONCURRENT_CHANGES or (code == "23505" and is_catalog) else ""
 
 
 def _psycopg_error(code: str) -> Callable[[str], Exception]:
@@ -93,7 +95,14 @@ def _psycopg_error(code: str) -> Callable[[str], Exception]:
         return psycopg.DatabaseError
 
 
+_HELD_UP: Final = (
+    "a replica ended the transaction because it held up the replay of changes; ask the primary, "
+    "or raise the replica's max_standby_streaming_delay"
+)
+_INTERRUPTS: Final = (b"ProcessRecoveryConflictInterrupt", b"ProcessInterrupts")
+"""Functions that cancel a statement from outside: up to PostgreSQL 16 the second one."""
 _ENDED: Final = {
+    "40001": f"{_HELD_UP} (SQLSTATE 40001)",
     "25P03": "PostgreSQL ended a transaction that was idle for longer than idle_in_transaction_session_timeout; "
     "raise it, or try again (SQLSTATE 25P03)",
     "25P04": "PostgreSQL ended a transaction that took longer than transaction_timeout; raise it for the store's "
