@@ -304,15 +304,15 @@ DAMAGE = {
     ),
     "an account's version": (
         "UPDATE conta SET version = 0 WHERE id_conta = 2",
-        r"account 2: was never counted, since the copy that made it was not finished",
+        r"account 2: was never counted: a copy was not finished, or its row was written anew",
     ),
     "a version below every other": (
         "UPDATE conta SET version = -1 WHERE id_conta = 2",
-        r"account 2: was never counted, since the copy that made it was not finished",
+        r"account 2: was never counted: a copy was not finished, or its row was written anew",
     ),
     "an organization's version": (
         "UPDATE organizacao SET version = 0",
-        r"organization 2: was never counted, since the copy that made it was not finished",
+        r"organization 2: was never counted: a copy was not finished, or its row was written anew",
     ),
     "items": (
         "UPDATE relatorio SET item = replace(item, 'Pessoa', 'pessoa') WHERE id_conta = 2",

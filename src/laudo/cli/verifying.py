@@ -97,5 +97,5 @@ def _has_unfinished_copy(found: "list[Difference]") -> bool:
     return any(difference.what == UNCOUNTED for difference in found)
 
 
-_PERHAPS_NOT_ALL: Final = "the copy that made it was not finished, so perhaps not all reports have come"
+_PERHAPS_NOT_ALL: Final = "if a copy was not finished here, perhaps not all reports have come"
 _REPAIR_HINT: Final = "`laudo verify --repair` rewrites what differs"

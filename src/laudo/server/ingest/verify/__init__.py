@@ -24,7 +24,7 @@ __all__ = ["UNCOUNTED", "Difference", "repair", "verify"]
 ITEMS: Final = "items that differ from their columns"
 UNDATED: Final = "reports with an instant outside the years 1 to 9999"
 TOTAL: Final = "total of the list"
-UNCOUNTED: Final = "was never counted, since the copy that made it was not finished"
+UNCOUNTED: Final = "was never counted: a copy was not finished, or its row was written anew"
 NO_INSTANT_REMEDY: Final = "restore from a backup the reports whose items have no instant either"
 
 
