@@ -20,7 +20,7 @@ from click.testing import Result
 
 from client.service import TOKEN, Service, pessoa, refused, relatorio
 from client.socket_service import listening
-from laudo.cli import part, progress
+from laudo.cli import files, progress
 from shell import HEEDING, LAUDO, Shell, one_line
 
 Run = Callable[..., Result]
@@ -351,14 +351,14 @@ def test_a_named_pipe_at_the_part_or_progress_file_is_refused(run: Run, tmp_path
 def test_a_part_that_another_export_completes_at_that_moment_is_begun_anew(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, lock = tmp_path / "a.csv", part.lock
+    file, lock = tmp_path / "a.csv", files.lock
 
     def complete(stream: FileIO) -> None:
-        monkeypatch.setattr(part, "lock", lock)
+        monkeypatch.setattr(files, "lock", lock)
         (tmp_path / "a.csv.part").rename(file)
         lock(stream)
 
-    monkeypatch.setattr(part, "lock", complete)
+    monkeypatch.setattr(files, "lock", complete)
     assert run("relatorios", "-o", str(file)).exit_code == 0
     assert (file.read_text("utf-8").count("\n"), list(tmp_path.iterdir())) == (2601, [file])
 

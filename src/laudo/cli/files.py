@@ -1,10 +1,13 @@
-"""Writes files that only their owner can read; an error of the system names the file that it is about."""
+"""Files that only their owner can read, written whole or by one process at a time; errors of the system name them."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
+
+from laudo.cli import output
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -32,3 +35,46 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+@contextmanager
+def alone(path: Path, busy: str) -> Iterator[None]:
+    """Run a block in one process at a time, by an empty file that is removed then; raises Failure, which says `busy`.
+
+    It also does if the file is not empty: then it is somebody else's, as `poetry.lock` is.
+    """
+    with open_locked(path, busy) as stream:
+        if os.fstat(stream.fileno()).st_size:
+            raise output.Failure(f"{path} is not a file of `laudo pull`; hint: name another --state")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def open_locked(part: Path, busy: str) -> FileIO:
+    """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
+    while True:
+        stream = FileIO(part, "ab", opener=_open_private)
+        try:
+            lock(stream)
+        except BlockingIOError:
+            stream.close()
+            raise output.Failure(f"{busy}; hint: wait until it ends") from None
+        with suppress(FileNotFoundError):
+            # The process that had locked it may have renamed it meanwhile.
+            if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
+                return stream
+        stream.close()
+
+
+def lock(stream: FileIO) -> None:
+    """Lock a file while it is open; raises BlockingIOError if another process has locked it."""
+    with suppress(ModuleNotFoundError):  # Windows has no such locks.
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)

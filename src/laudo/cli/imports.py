@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from laudo.cli import output, progress, stdin, usage
+from laudo.cli import files, output, progress, stdin, usage
 from laudo.cli.options import opened, with_account, with_settings
 from laudo.cli.ranges import Word
 from laudo.server.config import Settings
@@ -175,10 +175,8 @@ def _rejections(path: Path | None) -> Iterator[TextIO | None]:
 
 def _begin(file: FileIO, path: Path) -> None:
     """Lock and empty the file: if two imports wrote it, neither could tell afterwards whose lines it holds."""
-    from laudo.cli import part
-
     try:
-        part.lock(file)
+        files.lock(file)
     except BlockingIOError:
         raise output.Failure(f"--errors: another import is writing {path}; hint: name another file") from None
     if _holds_something_else(path):
@@ -190,11 +188,8 @@ class _NamedInErrors(FileIO):
     """A file that names itself in the error if it cannot be written: the store may be on another disk."""
 
     def write(self, buffer: "ReadableBuffer", /) -> int:
-        try:
+        with files.naming(Path(self.name)):
             return super().write(buffer)
-        except OSError as error:
-            error.filename = self.name
-            raise
 
 
 def _holds_something_else(path: Path) -> bool:

@@ -1,14 +1,10 @@
-"""The file of an export while it grows: the only place that writes exports, and that knows how far one is.
-
-Its lock, by which one process at a time writes a file, also serves `laudo pull` and the rejections of an import.
-"""
+"""The file of an export while it grows: the only place that writes exports, and that knows how far one is."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
-from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -90,7 +86,7 @@ class Part:
         for path in (self._part, self._journal):
             if path.exists() and not path.is_file():
                 raise output.Failure(f"{path} is not a file; hint: remove it")
-        with _open_locked(self._part, f"another export is writing {self._part}") as self._stream:
+        with files.open_locked(self._part, f"another export is writing {self._part}") as self._stream:
             try:
                 self._resume()
             except output.Failure:
@@ -185,49 +181,6 @@ class Part:
         except (msgspec.DecodeError, UnicodeDecodeError):
             text = f"{self._journal} is not a file of `laudo export`; hint: remove it, or name another file"
             raise output.Failure(text) from None
-
-
-@contextmanager
-def alone(path: Path, busy: str) -> Iterator[None]:
-    """Run a block in one process at a time, by an empty file that is removed then; raises Failure, which says `busy`.
-
-    It also does if the file is not empty: then it is somebody else's, as `poetry.lock` is.
-    """
-    with _open_locked(path, busy) as stream:
-        if os.fstat(stream.fileno()).st_size:
-            raise output.Failure(f"{path} is not a file of `laudo pull`; hint: name another --state")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _open_locked(part: Path, busy: str) -> FileIO:
-    """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
-    while True:
-        stream = FileIO(part, "ab", opener=_open_private)
-        try:
-            lock(stream)
-        except BlockingIOError:
-            stream.close()
-            raise output.Failure(f"{busy}; hint: wait until it ends") from None
-        with suppress(FileNotFoundError):
-            # The process that had locked it may have renamed it meanwhile.
-            if os.path.samestat(os.fstat(stream.fileno()), part.stat()):
-                return stream
-        stream.close()
-
-
-def lock(stream: FileIO) -> None:
-    """Lock a file while it is open; raises BlockingIOError if another process has locked it."""
-    with suppress(ModuleNotFoundError):  # Windows has no such locks.
-        import fcntl
-
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _ndjson(items: list[dict[str, Any]], _names: list[str]) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from laudo.cli import files, login, output, part, progress, usage
+from laudo.cli import files, login, output, progress, usage
 from laudo.cli.options import id_option, opened, with_settings
 from laudo.server.config import Settings
 
@@ -55,7 +55,7 @@ def pull(
 
     access = login.access(base_url)
     path = state or _default_path(settings.store, id_conta)
-    alone = part.alone(path.with_name(f"{path.name}.lock"), f"another `laudo pull` is writing {path}")
+    alone = files.alone(path.with_name(f"{path.name}.lock"), f"another `laudo pull` is writing {path}")
     with opened(settings, write=True) as database, alone:
         current = _read_state(path, access, id_conta, token_renewed=token_renewed)
         if whole and not current.whole:  # else a whole walk is under way, and goes on

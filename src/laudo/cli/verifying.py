@@ -58,7 +58,7 @@ def verify(settings: Settings, *, repair: bool, json_: bool) -> int:
         output.note(f"still differs: {difference}")
     repaired = f"{output.counted(len(found), 'difference')}, {_repaired(found)}"
     second_pass = f"a second pass found {output.counted(len(left), 'difference') if left else 'none'}"
-    warning = [_PERHAPS_NOT_ALL] if _has_unfinished_copy(found) else []
+    warning = [_PERHAPS_NOT_ALL] if _has_uncounted(found) else []
     output.note("; ".join([repaired, second_pass, *warning, *_hints(left)]))
     return DIFFERS if left else 0
 
@@ -86,12 +86,12 @@ def _hints(found: "list[Difference]") -> list[str]:
     """Give each remedy once, first what is true of --repair."""
     from laudo.server.ingest import uncounted
 
-    repair = uncounted.HINT if _has_unfinished_copy(found) else _REPAIR_HINT
+    repair = uncounted.HINT if _has_uncounted(found) else _REPAIR_HINT
     remedies = sorted({difference.remedy or "" for difference in found})
     return [f"hint: {remedy or repair}" for remedy in remedies]
 
 
-def _has_unfinished_copy(found: "list[Difference]") -> bool:
+def _has_uncounted(found: "list[Difference]") -> bool:
     from laudo.server.ingest.verify import UNCOUNTED
 
     return any(difference.what == UNCOUNTED for difference in found)
