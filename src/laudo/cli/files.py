@@ -37,21 +37,6 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def alone(path: Path, busy: str) -> Iterator[None]:
-    """Run a block in one process at a time, by an empty file that is removed then; raises Failure, which says `busy`.
-
-    It also does if the file is not empty: then it is somebody else's, as `poetry.lock` is.
-    """
-    with open_locked(path, busy) as stream:
-        if os.fstat(stream.fileno()).st_size:
-            raise output.Failure(f"{path} is not a file of `laudo pull`; hint: name another --state")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-
-
 def open_locked(part: Path, busy: str) -> FileIO:
     """Open a file to append to, and lock it while it is open; a new file can be read only by its owner."""
     while True:

@@ -1,6 +1,8 @@
 """`laudo pull`: mirrors another service into an account of the local store."""
 
-from contextlib import closing
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -55,8 +57,7 @@ def pull(
 
     access = login.access(base_url)
     path = state or _default_path(settings.store, id_conta)
-    alone = files.alone(path.with_name(f"{path.name}.lock"), f"another `laudo pull` is writing {path}")
-    with opened(settings, write=True) as database, alone:
+    with opened(settings, write=True) as database, _alone(path):
         current = _read_state(path, access, id_conta, token_renewed=token_renewed)
         if whole and not current.whole:  # else a whole walk is under way, and goes on
             current = current.restarted(whole=True)
@@ -94,6 +95,22 @@ def _default_path(store: str, id_conta: int) -> Path:
 
     file = stores.file_path(store) or Path("laudo")
     return file.with_name(f"{file.name}.pull-{id_conta}.json")
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    """Keep other pulls from this state by an empty file beside it, which is removed in the end.
+
+    Raises Failure if another one has it, or if the file is not empty: then it is somebody else's, as `poetry.lock` is.
+    """
+    path = state.with_name(f"{state.name}.lock")
+    with files.open_locked(path, f"another `laudo pull` is writing {state}") as stream:
+        if os.fstat(stream.fileno()).st_size:
+            raise output.Failure(f"{path} is not a file of `laudo pull`; hint: name another --state")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _read_state(path: Path, access: login.Access, id_conta: int, *, token_renewed: bool) -> "State":
