@@ -41,6 +41,16 @@ def test_pandas_column_types_do_not_depend_on_the_items(client: Laudo) -> None:
     assert [dict(frame.dtypes) for frame in (*frames, pandas.concat(reversed(frames)))] == [types] * 4
 
 
+def test_a_frame_can_be_made_from_any_iterable_of_items(client: Laudo) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    page = client.relatorios()
+    for to_frame in (to_pandas, to_polars):
+        whole = to_frame(page)
+        assert all(to_frame(itens).equals(whole) for itens in (page.itens, page.all(), iter(page.itens)))
+        assert list(to_frame(page.itens[:1]).columns) == NAMES
+
+
 def test_to_polars_makes_a_column_of_each_field(client: Laudo) -> None:
     polars = pytest.importorskip("polars")
     frame = to_polars(client.relatorios())
