@@ -945,8 +945,9 @@ def test_the_profile_masks_its_token_unless_reveal_is_given(run: Run) -> None:
     assert json.loads(run("usuario", "--json", "api_token", "--reveal").stdout) == {"api_token": TOKEN}
 
 
-def test_client_commands_work_without_the_server_packages(base: str, tmp_path: Path) -> None:
-    blocked = "; ".join(f"sys.modules['{name}'] = None" for name in output.SERVER_PACKAGES)
+def test_client_commands_work_without_the_optional_packages(base: str, tmp_path: Path) -> None:
+    optional = (*output.SERVER_PACKAGES, "psycopg", "jq", "pyarrow", "pandas", "polars", "socksio")
+    blocked = "; ".join(f"sys.modules['{name}'] = None" for name in optional)
     script = f"import sys; {blocked}; from laudo.cli import main; main()"
     environ = Shell(tmp_path).environment | {"LAUDO_URL": base, "LAUDO_TOKEN": TOKEN}
     for words in (["--help"], ["relatorios", "--count"], ["export", "pessoas", "-o", "a.csv"], ["config"]):
