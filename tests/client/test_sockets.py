@@ -449,11 +449,15 @@ def test_the_error_for_a_server_without_tls_suggests_http(ask: Ask) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
+    return self_signed(tmp_path)
+
+
+def self_signed(folder: Path, *extensions: str) -> Path:
     """Make a self-signed certificate with its key."""
-    made, file = tmp_path / "made.pem", tmp_path / "certificate.pem"
+    made, file = folder / "made.pem", folder / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=service.test", "-days", "2"]
-    named = ("-addext", "subjectAltName=IP:127.0.0.1")
-    subprocess.run([*command, *named, "-keyout", made, "-out", file], check=True, capture_output=True)
+    more = [f"-addext={each}" for each in ("subjectAltName=IP:127.0.0.1", *extensions)]
+    subprocess.run([*command, *more, "-keyout", made, "-out", file], check=True, capture_output=True)
     file.write_bytes(file.read_bytes() + made.read_bytes())
     return file
 
@@ -495,6 +499,29 @@ def test_network_verify_sets_the_trusted_certificates(ask: Callable[..., object]
         assert "id_organizacao='7'" in repr(ask(secure, Limits(retries=0), network=trusting))
         with pytest.raises(TransportError, match="is not trusted"):
             ask(secure, Limits(retries=0), network=Network(verify=ssl.create_default_context()))
+
+
+@pytest.mark.parametrize(
+    ("host", "extensions", "said"),
+    [
+        (
+            "localhost",
+            (),
+            "Hostname mismatch, certificate is not valid for 'localhost'; check the address: the certificate is for ",
+        ),
+        ("127.0.0.1", ("extendedKeyUsage=clientAuth",), "; check with whoever runs the service"),
+    ],
+)
+def test_the_error_for_a_certificate_suggests_whom_its_fault_concerns(
+    tmp_path: Path, host: str, extensions: tuple[str, ...], said: str
+) -> None:
+    certificate = self_signed(tmp_path, *extensions)
+    network = Network(verify=ssl.create_default_context(cafile=certificate))
+    with serving(answering_by_tls(certificate), first=False) as base:
+        secure = base.replace("http://127.0.0.1", f"https://{host}")
+        with pytest.raises(TransportError, match=re.escape(f"the certificate of {secure} is not trusted: ")) as caught:
+            blocking(secure, ONCE, network)
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("ask", [blocking, awaited])
