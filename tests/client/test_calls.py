@@ -907,6 +907,16 @@ def test_a_read_timeout_at_the_end_of_a_wait_raises_not_ready_error(
         client.call("wait_for", numero=relatorio(1)["numero"], timeout=20)
 
 
+def test_a_refusal_at_the_end_of_a_wait_is_raised(client: Client, service: Service, clock: Clock) -> None:
+    def late(_: httpx.Request) -> httpx.Response:
+        clock.time += 19.9
+        return refused(503)
+
+    service.script = [late]
+    with pytest.raises(ServerError):
+        client.call("wait_for", numero=relatorio(1)["numero"], timeout=20)
+
+
 def test_a_wait_without_any_answer_raises_deadline_error(client: Client, service: Service, clock: Clock) -> None:
     service.script = [httpx.ReadTimeout("late")] * 1000
     with pytest.raises(DeadlineError):
