@@ -375,6 +375,7 @@ def test_options_without_effect_out_of_range_or_repeated_are_refused(
         ("usuario --json id", ["id_organizacao"]),
         ("pessoas --re", ["--reveal"]),
         ("export pessoas --bus", ["--busca"]),
+        ("pessoas --nome a --nome b --bus", ["--busca"]),
     ],
 )
 def test_shell_completion_offers_values_and_options(run: Run, words: str, offered: list[str]) -> None:
