@@ -456,6 +456,24 @@ def test_a_copy_undoes_nothing_that_a_newer_one_has_brought_meanwhile(files: Wor
     assert state(target) == before
 
 
+@pytest.mark.parametrize("other", ["a copy of another store", "an import"])
+def test_a_copy_deletes_nothing_that_others_have_written_meanwhile(world: World, other: str) -> None:
+    target, account = world.target(), world.accounts[0]
+    copy = Copy(world.source, target)
+    copy.copy_callers()
+    if other == "an import":
+        Store(target, world.key_file).write(account, [relatorio(700)])
+    else:
+        fork = world.target()
+        run(world.source, fork)
+        Store(fork, world.key_file).write(account, [relatorio(700, nome="outra")])
+        run(fork, target)
+    before = state(target)
+    with pytest.raises(StoreError, match=f"account {account.id_conta} of the target was written to by others"):
+        copy.copy_reports()
+    assert state(target) == before
+
+
 def test_changes_made_before_the_reports_are_read_are_copied(world: World) -> None:
     target = world.target()
     copy = Copy(world.source, target)

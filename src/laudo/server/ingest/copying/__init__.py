@@ -47,7 +47,7 @@ class Copy:
             _refuse_same_store(source_connection, target_connection)
             schema.require_none_newer(target_connection)
             self._source_callers = callers.read(source_connection)
-            self._versions = _versions(source_connection)
+            self._versions, self._seen = (_versions(each) for each in (source_connection, target_connection))
             self._total = source_connection.fetch(Statement(_TOTAL))[0][0]
             callers.refuse_foreign_rows(self._source_callers, callers.read(target_connection))
             _refuse_lost(source_connection)
@@ -130,7 +130,7 @@ class Copy:
     def _copy(self, reading: Connection, owner: Owner, version: int, progress: Progress) -> None:
         self._versions[owner] = version
         self._report_counts[owner] = 0
-        for copied in reports.copy(reading, self._target, owner):
+        for copied in reports.copy(reading, self._target, owner, seen=self._seen.get(owner, 0)):
             rows = copied.written + copied.unchanged
             self._report_counts[owner] += rows
             self.done.reports = self.done.reports.plus(copied)

@@ -11,7 +11,8 @@ from laudo.core.facets import FIELDS
 from laudo.core.sql import How, Owner, Statement, Write
 from laudo.core.sql.parts import source
 from laudo.core.sql.writes import FACET
-from laudo.server.database import Connection, Database, Row
+from laudo.server.database import Connection, Database, Row, StoreError
+from laudo.server.ingest import uncounted
 from laudo.server.ingest.changes import lock_writers
 from laudo.server.ingest.progress import Progress
 from laudo.server.ingest.rows import ALL_BUT_KEY, DELETE, UPSERT
@@ -41,10 +42,11 @@ class Range(NamedTuple):
     rows: list[Row]
 
 
-def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied]:
+def copy(reading: Connection, target: Database, owner: Owner, *, seen: int) -> Iterator[Copied]:
     """Make an account's facets and reports equal to those in a snapshot of the source; gives each chunk's counts.
 
-    A chunk is durable before its counts are given. If it changes anything, the account is marked as not counted.
+    A chunk is durable before its counts are given. If it changes anything, the account is marked as not counted. Raises
+    StoreError if somebody else has written to the account since it had the version `seen`.
     """
     facets = _facets(reading, owner)
     chunks = _ranges(reading, owner, _FIRST, _LAST)
@@ -53,6 +55,7 @@ def copy(reading: Connection, target: Database, owner: Owner) -> Iterator[Copied
     while chunk is not None:
         with target.transaction() as writing:
             lock_writers(writing, owner.id_organizacao)
+            _refuse_written(writing, owner, seen)
             if chunk.above == _FIRST:
                 _add_facets(writing, owner, facets)
             counts = _write_differences(writing, owner, chunk)
@@ -88,9 +91,22 @@ def mark_uncounted(writing: Connection, owner: Owner) -> None:
         writing.fetch(Statement(_CLEAR_VERSION_OF_ORGANIZACAO, (owner.id_organizacao,)))
 
 
+def _refuse_written(writing: Connection, owner: Owner, seen: int) -> None:
+    """Raise StoreError if the account has a version that is neither the one `seen` nor one that a copy has noted."""
+    for version, copied in writing.fetch(Statement(_VERSION, owner)):
+        if version > copied and version != seen:
+            raise _written(owner)
+
+
+def _written(owner: Owner) -> StoreError:
+    return StoreError(f"{uncounted.name(owner)} of the target was written to by others since this copy began")
+
+
 def _add_facets(writing: Connection, owner: Owner, facets: list[Row]) -> None:
     """Write the facets that the target lacks, with the source's numbers and nothing counted."""
     known = set(_facets(writing, owner))
+    if not known <= set(facets):
+        raise _written(owner)
     writing.write(_NEW_FACETS, [(*owner, *row) for row in facets if row not in known])
 
 
@@ -136,6 +152,7 @@ _REPORTS: Final = (
     f"SELECT numero, {', '.join(ALL_BUT_KEY)} FROM {{source}} "
     f"{_OWNED} AND numero > ? AND numero <= ? ORDER BY numero LIMIT ?"
 )
+_VERSION: Final = f"SELECT version, copied FROM conta {_OWNED}"
 _FACETS: Final = f"SELECT facet, {', '.join(FIELDS)} FROM facet {_OWNED} ORDER BY facet"
 _NEW_FACETS: Final = Write(How.INSERT, FACET, FIELDS)
 _CLEAR_TOTALS: Final = f"UPDATE facet SET total = 0 {_OWNED} AND total <> 0"
