@@ -9,7 +9,7 @@ import pytest
 from laudo.core import axes, guesses, query
 from laudo.core.axes import Axis, Bounds, Key
 from laudo.core.facets import Group, Numbers
-from laudo.core.lookups import Asking, Children
+from laudo.core.lookups import Asking, Children, Count
 from laudo.core.part import Across, Part
 from laudo.core.points import Point, Points
 from laudo.core.resources import RELATORIOS, Order
@@ -110,3 +110,14 @@ def test_a_distance_includes_the_rows_of_other_groups(of_group: int, *, is_long:
     part = Part(axis, Group(None, numbers, of_group), matching, points, None, FETCHED)
     asked = next(guesses._between(part, Point(("A", bytes(16)), 0, 0), Point(("B", bytes(16)), 2_000, 0)), None)
     assert asked == (Children(axis, 0, numbers) if is_long else None)
+
+
+@pytest.mark.parametrize(("axis", "counts"), [(axes.RELATORIO_DOCUMENTO, True), (axes.RELATORIO_MENSAGEM, False)])
+def test_points_with_the_same_place_may_have_rows_in_between(axis: Axis, *, counts: bool) -> None:
+    """A guess counts to the beginning of a value, but its place may be that of a later row with this value."""
+    matching = Matching(query.parse(RELATORIOS, "", max_rows=25), None, ORDER, OF_PERIOD, ROWS)
+    points = Points((), end=Point(None, ROWS, OF_PERIOD))
+    part = Part(axis, Group(None, None, ROWS), matching, points, None, FETCHED)
+    low, high = axis.floor("A"), axis.floor("B")
+    asked = next(part.count(Point(low, 5, 0), Point(high, 5, 0)), None)
+    assert asked == (Count(axis, low, high, None, across=PERIOD) if counts else None)
