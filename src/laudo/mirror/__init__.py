@@ -191,10 +191,9 @@ class Mirror:
 
     def _write_anew(self, cpf: str) -> None:
         """Write a person's newest reports with the new name: it came with a report that this token does not see."""
-        with suppress(ParameterError):  # It is not in the form of a CPF.
-            listed = self._client.relatorios(numero_documento=cpf)
-            itens = tuple(item for item in listed.itens if item.numero_documento == cpf)
-            self._write(Batch(itens, self.summary.total, None))
+        listed = self._client.relatorios(numero_documento=cpf)
+        itens = tuple(item for item in listed.itens if item.numero_documento == cpf)
+        self._write(Batch(itens, self.summary.total, None))
 
     def _save_place(self, name: str, place: Place | None) -> None:
         self._state.list, self._state.place = name, place
