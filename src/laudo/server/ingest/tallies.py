@@ -245,8 +245,6 @@ class Tally:
     def _update_lower(self, connection: Connection, index: int) -> None:
         """Make a bucket begin at its first row, and its coarse one as well, if it is the first child there."""
         bucket, lower = self.buckets[index], self.axis.encode(self._key(connection, index, 0))
-        if lower == bucket.lower:  # The row was added again.
-            return
         rows = [(bucket.parent, bucket.number), *([(COARSE, bucket.parent)] if self._is_first(index) else [])]
         connection.write(_SET_LOWER, [(*self._axis_key, *row, lower) for row in rows])
         self.buckets.set_lower(index, lower)
