@@ -52,7 +52,7 @@ class Copy:
             callers.refuse_foreign_rows(self._source_callers, callers.read(target_connection))
             _refuse_lost(source_connection)
             _refuse_uncounted(source_connection, self._versions)
-            _refuse_foreign_reports(source_connection, target_connection, self._versions)
+            _refuse_foreign_reports(source_connection, target_connection, self._versions, self._seen)
 
     def copy_callers(self) -> None:
         """Copy organizations, accounts, users and tokens that the target lacks, and those that have changed."""
@@ -165,15 +165,18 @@ def _refuse_uncounted(connection: Connection, versions: dict[Owner, int]) -> Non
         uncounted.require_none(connection, id_organizacao, where=" of the source")
 
 
-def _refuse_foreign_reports(source: Connection, target: Connection, versions: dict[Owner, int]) -> None:
+def _refuse_foreign_reports(
+    source: Connection, target: Connection, versions: dict[Owner, int], seen: dict[Owner, int]
+) -> None:
     """Raise StoreError if others have written reports to the target, which would be deleted.
 
+    `versions` are the source's, `seen` the target's.
     A copy never has a version above the one that was noted when it was counted, nor one that the source has not
     reached, nor a facet that the source lacks. A target that no copy has counted must be as the source is, or as it was
     when the source was copied from it.
     """
     into_target, into_source = (_versions(each, column="copied") for each in (target, source))
-    for owner, version in _versions(target).items():
+    for owner, version in seen.items():
         is_known = version <= into_target[owner] or version in {versions[owner], into_source[owner]}
         if not is_known or version > versions[owner] or reports.has_foreign_facets(target, source, owner):
             raise StoreError(f"{uncounted.name(owner)} of the target has changes of its own; {callers.NEW_STORE_HINT}")
