@@ -490,8 +490,9 @@ def test_a_batch_rolled_back_by_the_server_is_retried(
         assert result.result(PATIENCE) == Counts(inserted=1)
     assert not list(verify(store.database))
     if what == "a deadlock":
-        # A session publishes its statistics each second, or when it is idle.
-        until(lambda: deadlocks(store.database) == 1, "no deadlock was counted")
+        # A session publishes its statistics each second, or when it is idle. If the writer that tries again gets the
+        # facet's row before the session that waits for it, there is another deadlock.
+        until(lambda: deadlocks(store.database) >= 1, "no deadlock was counted")
     else:
         assert deadlocks(store.database) == 0
 
