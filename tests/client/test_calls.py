@@ -464,7 +464,7 @@ def test_valid_parts_of_an_error_body_are_read_and_others_ignored(
     assert (caught.value.message, caught.value.keys) == said
 
 
-@pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", DEEP])
+@pytest.mark.parametrize("body", [b"<html>no</html>", b"\xff", b'{"message": "N\xe3o."}', DEEP])
 @pytest.mark.parametrize(
     ("status", "said"),
     [
