@@ -277,9 +277,19 @@ def test_every_filter_of_the_table_is_an_option(run: Run, resource: object, comm
         assert f"--{filter_.name.replace('_', '-')} " in shown
 
 
-def test_filters_sort_order_and_page_are_sent(run: Run, service: Service) -> None:
-    run("relatorios", "--status", "em analise", "--sort", "-nome", "--rows", "50", "--page", "2")
-    assert service.requests[0].url.query == b"page=2&rows=50&sort=-nome&status=EM+ANALISE"
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("--sort -nome --rows 50 --page 2", "page=2&rows=50&sort=-nome"),
+        ("--sort -nome --rows 50 --page 2 --watch", "page=2&rows=50&sort=-nome"),
+        ("--sort -nome --rows 50 --all", "page=1&rows=50&sort=-nome"),
+        ("--count", "page=1&rows=25"),
+    ],
+)
+def test_filters_sort_order_and_page_are_sent(run: Run, service: Service, words: str, asked: str) -> None:
+    service.script = [refused(401)]
+    run("relatorios", "--status", "em analise", *words.split())
+    assert service.requests[0].url.query.decode() == f"{asked}&status=EM+ANALISE"
 
 
 def test_an_invalid_filter_value_is_refused_before_it_is_sent(run: Run, service: Service) -> None:
