@@ -186,6 +186,24 @@ def test_parquet_is_rebuilt_without_requests_after_a_failed_rename(run: Run, ser
     assert len(service.requests) == 3
 
 
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet"])
+def test_a_file_is_whole_on_the_disk_before_it_gets_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    file, on_disk = tmp_path / f"a.{ending}", set[tuple[int, int]]()
+
+    def fsync(number: int) -> None:
+        kept = os.fstat(number)
+        if not file.exists():
+            on_disk.add((kept.st_ino, kept.st_size))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert (file.stat().st_ino, file.stat().st_size) in on_disk
+
+
 LIMITED = """
 import resource, sys
 from laudo.cli import main
