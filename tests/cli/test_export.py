@@ -265,15 +265,18 @@ def test_a_truncated_part_still_leads_to_a_complete_file(run: Run, service: Serv
     assert [json.loads(line) for line in file.read_text("utf-8").splitlines()] == service.relatorios
 
 
-def test_a_part_with_other_filters_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("relatorios", "--status", "CONCLUIDO"), ("pessoas",)])
+def test_a_part_of_another_list_or_other_filters_is_refused(
+    run: Run, service: Service, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     service.script = [None, refused(500)]
     run("relatorios", "-o", str(tmp_path / "a.csv"))
-    result = run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO")
+    result = run(*words, "-o", str(tmp_path / "a.csv"))
     hint = f"remove {tmp_path / 'a.csv.part'} to start over"
     said = "belongs to an export of another list or service, in another format or order, or with other filters"
     assert f"{said}; hint: {hint}" in one_line(result)
     (tmp_path / "a.csv.part").unlink()
-    assert run("relatorios", "-o", str(tmp_path / "a.csv"), "--status", "CONCLUIDO").exit_code == 0
+    assert run(*words, "-o", str(tmp_path / "a.csv")).exit_code == 0
 
 
 def test_a_part_in_another_format_is_refused(run: Run, service: Service, tmp_path: Path) -> None:
