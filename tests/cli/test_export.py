@@ -91,6 +91,7 @@ def test_parquet_has_every_report_nulls_and_utc_timestamps(run: Run, service: Se
     service.relatorios[0] |= {"resultado": None}
     file = tmp_path / "all.parquet"
     assert run("relatorios", "-o", str(file)).exit_code == 0
+    assert parquet.read_metadata(file).num_row_groups == 1
     table = parquet.read_table(file)
     assert table.column("numero").to_pylist() == [item["numero"] for item in service.relatorios]
     assert table.column("resultado").to_pylist()[:2] == [None, "VALID"]
