@@ -164,6 +164,14 @@ def test_the_rate_excludes_items_of_an_earlier_run(
     assert run(*words).stderr == "relatorios: 2600 of 2600 items, 60 items/s\n"
 
 
+def test_plain_progress_lines_are_ten_seconds_apart(
+    run: Run, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "monotonic", lambda: 5.0 * len(service.requests))
+    said = run("relatorios", "-o", str(tmp_path / "a.csv")).stderr
+    assert said == "relatorios: 2000 of 2600 items, 200 items/s\n"
+
+
 def test_a_run_after_a_failed_rename_sends_no_requests(run: Run, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "a.ndjson"
     service.after = lambda asked: file.mkdir() if asked == 3 else None
