@@ -208,15 +208,11 @@ class Pages:
     def _start_and_count(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
         """Give an item before a page, and what was counted; each only if it was found in this state of the list."""
         counted = self._counted.get((state, query.resource.name, query.asked))
-        if after is not None and after.version != state.version:
-            return replace(after, version=cursor.CHANGED), counted
-        seen = query.offset if after is None else after.seen
-        if not seen:
-            return after, counted
-        farthest = seen - query.rows * (_PAGES_BACK if after is None else 1)
-        ends = range(seen, max(0, farthest), -query.rows)
+        if after is not None:
+            return (after if after.version == state.version else replace(after, version=cursor.CHANGED)), counted
+        ends = range(query.offset, max(0, query.offset - query.rows * _PAGES_BACK), -query.rows)
         kept = (self._ends.get((state, query.question, each)) for each in ends)
-        return next(filter(None, kept), after), counted
+        return next(filter(None, kept), None), counted
 
     def _etag(self, state: State, query: Query) -> str:
         """Make the ETag of an answer, which differs for each version, owner and question."""
