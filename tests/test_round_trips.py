@@ -228,6 +228,13 @@ def test_a_page_fetched_ahead_is_discarded_when_the_list_has_changed(
     assert counted.since()[0] > 2
 
 
+def test_a_page_past_the_end_has_the_total_of_the_changed_list(acme: Client, store: Store, account: Account) -> None:
+    """The facets alone tell what it shows, so it is ready before the caller check finds the change."""
+    assert acme.get("/relatorios?page=98").total == 240
+    store.write(account, [relatorio(900)])
+    assert acme.get("/relatorios?page=99").total == 241
+
+
 def test_a_revoked_token_is_refused_before_wrong_parameters(
     acme: Client, counted: Counted, store: Store, account: Account
 ) -> None:
