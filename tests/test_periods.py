@@ -282,6 +282,20 @@ def test_a_place_near_an_end_is_found_with_few_statements(
     assert len(observed.database.statements) <= 10
 
 
+@pytest.mark.parametrize("made", EVENLY, indirect=True)
+@pytest.mark.parametrize("sort", ["mensagem", "numero_documento", "-numero_documento"])
+def test_a_page_is_complete_if_too_few_rows_lie_near_its_place(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    """Only 30 rows are looked at from a guessed place on; the rest of the page is collected."""
+    for module, name, value in (*FREE, (guesses, "NEAR", 5), (guesses, "FEW_OF_RANGE", 2)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(walking.Matching, "patience", lambda *_: 30)
+    period = f"atualizado_em_de={render_instant(NOON + 350 * MINUTE)}"
+    for page in (3, 9, 12, 20):
+        assert observed.world.compare("relatorios", 0, f"sort={sort}&{period}&page={page}") == "items"
+
+
 @pytest.mark.parametrize("field", ["numero", "numero_documento", "mensagem"])
 @pytest.mark.parametrize("sign", ["", "-"])
 @pytest.mark.parametrize("filters", ["", "&tipo_pessoa=PESSOA"])
