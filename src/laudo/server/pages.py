@@ -206,7 +206,7 @@ class Pages:
         return found
 
     def _start_and_count(self, query: Query, state: State, after: After | None) -> tuple[After | None, Counted | None]:
-        """Give an item before a page, and what was counted; each only if it was found in this state of the list."""
+        """Give an item before the page, a cursor's own or a remembered one, and what was counted in this state."""
         counted = self._counted.get((state, query.resource.name, query.asked))
         if after is not None:
             return (after if after.version == state.version else replace(after, version=cursor.CHANGED)), counted
