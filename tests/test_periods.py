@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
@@ -98,15 +99,16 @@ def of_way(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """Returns a store whose reports were made by one of these functions; it is filled once."""
     folder = tmp_path_factory.mktemp("periods")
 
-    def made(way: Way) -> Written:
-        seeded, times = Random(5), list(range(REPORTS))
-        seeded.shuffle(times)
-        reports = [way(seeded, number, time) for number, time in enumerate(times)]
-        sizes, history = Sizes(most_rows=50, most_children=10), History((1,), ((0, tuple(reports)),))
-        return written(stores.new(), folder / "laudo.key", history, sizes=sizes)
-
     with Stores(engine, folder) as stores:
-        yield cache(made)
+        yield cache(partial(_filled, stores, folder))
+
+
+def _filled(stores: Stores, folder: Path, way: Way, *, reports: int = REPORTS) -> Written:
+    seeded, times = Random(5), list(range(reports))
+    seeded.shuffle(times)
+    made = tuple(way(seeded, number, time) for number, time in enumerate(times))
+    sizes, history = Sizes(most_rows=50, most_children=10), History((1,), ((0, made),))
+    return written(stores.new(), folder / "laudo.key", history, sizes=sizes)
 
 
 # Each way is an xdist group of its own, so that no two workers fill the same store.
@@ -242,6 +244,21 @@ def test_a_prefix_in_another_order_is_counted_like_a_period(
     assert any(lookup.through for lookup in counted) == passes_across
     for page in (1, 2, 3, 4, 5, 9):
         assert observed.world.compare("pessoas", 0, f"{asked}&page={page}") in {"items", "nothing"}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("bucket", [4, 7])
+def test_a_page_down_messages_ends_although_a_bucket_of_them_is_missing(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: int
+) -> None:
+    for module, name, value in (*FREE, (guesses, "NEAR", 0), (guesses, "FEW_OF_RANGE", 0)):
+        monkeypatch.setattr(module, name, value)
+    damaged = _filled(stores, tmp_path, _evenly, reports=600)
+    with closing(open_store(damaged.url, write=True)) as database, database.transaction() as connection:
+        connection.run_script(f"DELETE FROM bucket WHERE axis = 7 AND bucket = {bucket}")
+    with opened(damaged) as world:
+        period = f"atualizado_em_de={render_instant(NOON + 350 * MINUTE)}"
+        assert world.compare("relatorios", 0, f"sort=-mensagem&{period}&page=2") == "items"
 
 
 def _rows_read_for_the_middle_page(

@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laudo.core import axes, points
+from laudo.core.lookups import DamagedError
 from laudo.core.points import Counted, Point, Points
 
 ROWS = 2_000_000
@@ -31,6 +33,19 @@ def test_the_nearest_points_are_found(places: list[int], known: list[int], row: 
     low, high = found.around_key((f"{other:07}",))
     assert low == max((each for each in everything[:-1] if each.place < max(other, 1)), key=lambda each: each.place)
     assert high == min((each for each in everything[1:] if each.place >= other), key=lambda each: each.place)
+
+
+@pytest.mark.parametrize("row", [-1, END.held])
+def test_a_row_that_the_range_does_not_have_is_not_looked_for(row: int) -> None:
+    with pytest.raises(DamagedError, match="`laudo verify --repair` repairs it"):
+        Points((), end=END).around_row(row)
+
+
+@pytest.mark.parametrize(("place", "held"), [(100, 501), (1_500, 499), (1_999_999, END.held + 1)])
+def test_a_point_that_contradicts_another_one_is_not_added(place: int, held: int) -> None:
+    found = Points([_point(1_000)], end=END)
+    with pytest.raises(DamagedError, match="`laudo verify --repair` repairs it"):
+        found.add(_point(place)._replace(held=held))
 
 
 @given(places=counted)

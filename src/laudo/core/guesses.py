@@ -107,7 +107,7 @@ def _narrow(part: Part, row: int, *, upper: bool = False) -> Asking[None]:
         guess = low.place + width // 2 if halves else likely + (short if upper else -short)
         place = min(max(guess, low.place + 1), high.place - 1)
         key = _counting_key(part, (yield from locate(part.axis, part.group, place)))
-        if key in (low.key, high.key):
+        if not _lies_between(key, low, high):
             break
         found = yield from _count_to(part, key, place)
         low, high = part.points.around_row(row)
@@ -155,11 +155,11 @@ def _between(part: Part, low: Point, high: Point) -> Asking[list[Point]]:
     if part.scan_cost(rows) <= part.points.spacing or part.counts_across(rows):
         return []
     starts = {_counting_key(part, key): place for key, place in (yield from tally.beginnings(part.axis, part.group))}
-    return [
-        Point(key, place, 0)
-        for key, place in starts.items()
-        if (low.key is None or low.key < key) and (high.key is None or key < high.key)
-    ]
+    return [Point(key, place, 0) for key, place in starts.items() if _lies_between(key, low, high)]
+
+
+def _lies_between(key: Key, low: Point, high: Point) -> bool:
+    return (low.key is None or low.key < key) and (high.key is None or key < high.key)
 
 
 def _counting_key(part: Part, key: Key) -> Key:
@@ -207,6 +207,8 @@ def _down_values(taken: Taken, part: Part, limit: int, skip: int, after: After |
         lower, upper, counted = yield from _values_below(part, place, ahead)
         left -= yield from _read(taken, part, left, 0, lower=lower, upper=upper, falling=True)
         above, place = place, (yield from rank(axis, group, lower))
+        if place >= above:  # The tally is damaged, and the page will be found to lack items.
+            return
         ahead = _AHEAD * (above - place)
         rows_left -= part.scan_cost(above - place) + counted * COUNTING // LOOK
 

@@ -1,6 +1,6 @@
 """What was counted of a list that has not changed since: its total, points of its orders, what leads to its rows."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from msgspec import Struct
 from laudo.core import disclosure
 from laudo.core.axes import Axis, Key
 from laudo.core.facets import Numbers
-from laudo.core.lookups import Words
+from laudo.core.lookups import DamagedError, Words
 
 APART: Final = 16_384
 """The fewest rows of a group between two points that are kept: counting that many takes about a millisecond."""
@@ -82,7 +82,12 @@ class Points:
         return tuple(kept[1:])
 
     def around_row(self, row: int) -> tuple[Point, Point]:
-        """Give the nearest two points between which row number `row` of the range lies."""
+        """Give the nearest two points between which row number `row` of the range lies.
+
+        Raises DamagedError if the range has no such row.
+        """
+        if not 0 <= row < self._points[-1].held:
+            raise DamagedError(_DISAGREE)
         index = bisect_right(self._points, row, hi=len(self._points) - 1, key=_HELD)
         return self._points[index - 1], self._points[index]
 
@@ -92,16 +97,20 @@ class Points:
         return self._points[index - 1], self._points[index]
 
     def add(self, *points: Point) -> None:
-        """Add points, each with a key."""
+        """Add points, each with a key; raises DamagedError if one holds more rows than a later one."""
         self.have_grown = True
         for point in points:
-            insort(self._points, point, lo=1, hi=len(self._points) - 1, key=_KEY)
+            index = bisect_left(self._points, point.key, lo=1, hi=len(self._points) - 1, key=_KEY)
+            if not self._points[index - 1].held <= point.held <= self._points[index].held:
+                raise DamagedError(_DISAGREE)
+            self._points.insert(index, point)
 
 
 def _weight(point: Point) -> int:
     return _POINT_BYTES + 2 * sum(len(each) for each in point.key or () if not isinstance(each, int))
 
 
+_DISAGREE: Final = "the tally does not agree with the rows; `laudo verify --repair` repairs it"
 _BASE_BYTES: Final = 500
 _POINT_BYTES: Final = 300
 _KEY: Final = attrgetter("key")
